@@ -129,7 +129,7 @@ func readPlain(text string, index int, file, location string) (r *yaml.RNode, ok
 			return nil, ok
 		}
 	}
-	if !plain(n) {
+	if !canAnnotateInPlace(n) {
 		return nil, false
 	}
 	r = yaml.NewRNode(n)
@@ -163,28 +163,28 @@ func seqIndent(document string) string {
 	return yaml.DeriveSeqIndentStyle(document)
 }
 
-// plain reports whether a document is a mapping whose metadata and annotations can be extended without kyaml: no anchors,
+// canAnnotateInPlace reports whether a document is a mapping whose metadata and annotations can be extended without kyaml: no anchors,
 // duplicate keys, or existing origin annotations.
-func plain(document *yaml.Node) bool {
+func canAnnotateInPlace(document *yaml.Node) bool {
 	if document.Content[0].Kind != yaml.MappingNode {
 		return false
 	}
-	metadata := sole(document.Content[0], yaml.MetadataField)
+	metadata := singleValue(document.Content[0], yaml.MetadataField)
 	if metadata == nil || metadata.Kind != yaml.MappingNode || metadata.Anchor != "" {
 		return false
 	}
 	if yamlnode.Position(metadata, yaml.AnnotationsField) < 0 {
 		return len(metadata.Content) > 0
 	}
-	annotations := sole(metadata, yaml.AnnotationsField)
+	annotations := singleValue(metadata, yaml.AnnotationsField)
 	return annotations != nil && annotations.Kind == yaml.MappingNode && annotations.Anchor == "" && len(annotations.Content) > 0 &&
 		!slices.ContainsFunc(annotations.Content, func(n *yaml.Node) bool {
 			return n.Kind != yaml.ScalarNode || n.Tag != yaml.NodeTagString || slices.Contains(resource.PlaceAnnotations, n.Value)
 		})
 }
 
-// sole returns the value of a mapping's key; nil if the key is missing or duplicated.
-func sole(mapping *yaml.Node, key string) *yaml.Node {
+// singleValue returns the value of a mapping's key; nil if the key is missing or duplicated.
+func singleValue(mapping *yaml.Node, key string) *yaml.Node {
 	var found *yaml.Node
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if k := mapping.Content[i]; k.Value != key {

@@ -36,7 +36,7 @@ func splice(file string, before []byte, resources []*yaml.RNode) ([]byte, error)
 	}
 	s.reader, _ = readers.Get().(*plainReader)
 	defer readers.Put(s.reader)
-	if s.all(sorted) != nil {
+	if s.writeResources(sorted) != nil {
 		return PrintFile(resources)
 	}
 	return s.out.Bytes(), nil
@@ -58,20 +58,20 @@ type splicing struct {
 	reader *plainReader
 	// documents are the remaining documents of the file. number is the index of the first resource among them.
 	documents []document
-	number    int
+	nextIndex int
 	newline   string
 	out       bytes.Buffer
 	// separated is set if the output ends with a separator.
 	separated bool
 }
 
-// all writes the file with the given resources, which are sorted by index.
-func (s *splicing) all(sorted []indexed) error {
+// writeResources writes the file with the given resources, which are sorted by index.
+func (s *splicing) writeResources(sorted []indexed) error {
 	for i, r := range sorted {
 		if err := s.skipTo(r.index); err != nil {
 			return err
 		}
-		if err := s.place(r, i == len(sorted)-1); err != nil {
+		if err := s.putResource(r, i == len(sorted)-1); err != nil {
 			return err
 		}
 	}
@@ -81,16 +81,16 @@ func (s *splicing) all(sorted []indexed) error {
 // skipTo moves to the document of the resource with this index. It drops resources in between and keeps documents with only
 // comments.
 func (s *splicing) skipTo(index int) error {
-	for len(s.documents) > 0 && (s.number < index || index == unindexed) {
+	for len(s.documents) > 0 && (s.nextIndex < index || index == unindexed) {
 		d := s.documents[0]
 		n, err := s.read(d.text)
 		if err != nil {
 			return err
 		}
 		if n == nil {
-			s.add(d.separator, d.text)
+			s.write(d.separator, d.text)
 		} else {
-			s.number++
+			s.nextIndex++
 		}
 		s.documents = s.documents[1:]
 	}
@@ -108,7 +108,7 @@ func (s *splicing) read(text string) (*yaml.Node, error) {
 		}
 	}
 	// For other documents, adding and removing annotations changes the document. Read them as parse does.
-	if ok && plain(n) {
+	if ok && canAnnotateInPlace(n) {
 		return n, nil
 	}
 	r, err := readAny(text, 0, "", "")
@@ -118,25 +118,25 @@ func (s *splicing) read(text string) (*yaml.Node, error) {
 	return resource.WithoutPlace(r.Document()), nil
 }
 
-// place writes a resource in place of the document with the same index, if there is one.
-func (s *splicing) place(r indexed, last bool) error {
+// putResource writes a resource in place of the document with the same index, if there is one.
+func (s *splicing) putResource(r indexed, last bool) error {
 	content := resource.WithoutPlace(r.Document())
 	var d document
-	for len(s.documents) > 0 && s.number == r.index && d.text == "" {
+	for len(s.documents) > 0 && s.nextIndex == r.index && d.text == "" {
 		d, s.documents = s.documents[0], s.documents[1:]
 		n, err := s.read(d.text)
 		if err != nil {
 			return err
 		}
 		if n == nil {
-			s.add(d.separator, d.text)
+			s.write(d.separator, d.text)
 			d = document{}
 			continue
 		}
-		s.number++
+		s.nextIndex++
 		// A document without a final line end can be copied only to the end of the file.
 		if (last || strings.HasSuffix(d.text, "\n")) && yamlnode.Same(n, content) {
-			s.add(d.separator, d.text)
+			s.write(d.separator, d.text)
 			return nil
 		}
 	}
@@ -144,16 +144,16 @@ func (s *splicing) place(r indexed, last bool) error {
 	if err != nil {
 		return err
 	}
-	text := d.headed(string(printed))
+	text := d.withSeparatorComment(string(printed))
 	if s.newline != "\n" {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\n", s.newline)
 	}
-	s.add(d.separator, text)
+	s.write(d.separator, text)
 	return nil
 }
 
-// add writes a separator and text. At the start of the file it drops a separator without a comment.
-func (s *splicing) add(separator, text string) {
+// write writes a separator and text. At the start of the file it drops a separator without a comment.
+func (s *splicing) write(separator, text string) {
 	switch {
 	case s.out.Len() == 0:
 		if strings.TrimSpace(separator) == "---" {
