@@ -30,7 +30,7 @@ func (b *batch) commit(r *replacement) (err error) {
 		return b.changed(r, deleted)
 	case errors.Is(err, fs.ErrExist):
 		return b.changed(r, appeared)
-	case refused(err) && r.oldStat != nil && r.after != nil:
+	case cannotReplace(err) && r.oldStat != nil && r.after != nil:
 		r.inPlace = true
 		return b.overwrite(r, r.after, r.oldStat)
 	case err != nil:
@@ -50,7 +50,7 @@ func (b *batch) commit(r *replacement) (err error) {
 // exchange swaps the new and the old file atomically, so that a concurrent change to the old file is not lost. On file systems
 // that cannot swap, it checks the old file just before renaming over it.
 func (b *batch) exchange(r *replacement) error {
-	err := b.renameIn("exchange", r, r.temp, r.name, exchanging)
+	err := b.renameIn("exchange", r, r.temp, r.name, renameExchange)
 	if !unsupported(err) {
 		return err
 	}
@@ -65,7 +65,7 @@ func (b *batch) exchange(r *replacement) error {
 
 // rename renames a file and fails if the target exists.
 func (b *batch) rename(r *replacement, from, to string) error {
-	err := b.renameIn("rename", r, from, to, overwritingNone)
+	err := b.renameIn("rename", r, from, to, renameNoReplace)
 	if !unsupported(err) {
 		return err
 	}
@@ -82,9 +82,9 @@ func (b *batch) renameIn(step string, r *replacement, from, to string, how uint)
 	return retryEINTR(func() error { return renameIn(b.fd, from, to, how) })
 }
 
-// refused reports whether an error means that files cannot be created, renamed or deleted in a directory, or that the file is a
+// cannotReplace reports whether an error means that files cannot be created, renamed or deleted in a directory, or that the file is a
 // mount point.
-func refused(err error) bool {
+func cannotReplace(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY)
 }
 

@@ -6,10 +6,10 @@ package packages
 import "golang.org/x/sys/unix"
 
 const (
-	// exchanging swaps two files atomically.
-	exchanging = unix.RENAME_SWAP
-	// overwritingNone makes rename fail if the target exists.
-	overwritingNone = unix.RENAME_EXCL
+	// renameExchange swaps two files atomically.
+	renameExchange = unix.RENAME_SWAP
+	// renameNoReplace makes rename fail if the target exists.
+	renameNoReplace = unix.RENAME_EXCL
 )
 
 func renameIn(dir int, from, to string, how uint) error {

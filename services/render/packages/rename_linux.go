@@ -6,10 +6,10 @@ package packages
 import "golang.org/x/sys/unix"
 
 const (
-	// exchanging swaps two files atomically.
-	exchanging = unix.RENAME_EXCHANGE
-	// overwritingNone makes rename fail if the target exists.
-	overwritingNone = unix.RENAME_NOREPLACE
+	// renameExchange swaps two files atomically.
+	renameExchange = unix.RENAME_EXCHANGE
+	// renameNoReplace makes rename fail if the target exists.
+	renameNoReplace = unix.RENAME_NOREPLACE
 )
 
 func renameIn(dir int, from, to string, how uint) error {

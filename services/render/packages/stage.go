@@ -53,7 +53,7 @@ func (b *batch) stage(r *replacement) (err error) {
 	}
 	temp := tempName()
 	fd, err := b.create(r, temp, mode)
-	if r.oldStat != nil && refused(err) {
+	if r.oldStat != nil && cannotReplace(err) {
 		r.inPlace = true
 		return nil
 	}
