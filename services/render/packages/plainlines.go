@@ -62,7 +62,7 @@ func (l *plainLines) split(text string) bool {
 	return true
 }
 
-// readable reports in odd whether a line contains characters other than printable ASCII. ok is false if a character is a line
+// readable reports in nonASCII whether a line contains characters other than printable ASCII. ok is false if a character is a line
 // break in YAML or invalid.
 func readable(line string) (nonASCII, ok bool) {
 	for i := range len(line) {

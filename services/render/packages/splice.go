@@ -56,7 +56,7 @@ var readers = sync.Pool{New: func() any { return &plainReader{reuse: true} }}
 
 type splicing struct {
 	reader *plainReader
-	// documents are the remaining documents of the file. number is the index of the first resource among them.
+	// documents are the remaining documents of the file. nextIndex is the index of the first resource among them.
 	documents []document
 	nextIndex int
 	newline   string

@@ -19,7 +19,7 @@ type replacement struct {
 	name string
 	// before is nil for a new file, after is nil for a deletion.
 	before, after []byte
-	// oldStat is the status of the old file; nil for a new file. made is the status of the new file.
+	// oldStat is the status of the old file; nil for a new file. newStat is the status of the new file.
 	oldStat, newStat *unix.Stat_t
 	// temp is the name of a temporary file in the same directory, or "". It holds the new content before the exchange and the
 	// old content after it.
