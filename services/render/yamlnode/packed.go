@@ -17,8 +17,8 @@ type Packed struct {
 	// extras holds the properties that few nodes have.
 	extras []extra
 	// styles is the bitwise OR of all nodes' styles. feet reports whether any node has a foot comment.
-	styles uint8
-	feet   bool
+	styles  uint8
+	hasFoot bool
 }
 
 // packedNode is a node, followed in Packed.nodes by the nodes below it, depth first.
@@ -56,11 +56,11 @@ func Pack(n *yaml.Node) *Packed {
 	}
 	to, _ := packers.Get().(*Packed)
 	defer packers.Put(to)
-	to.nodes, to.extras, to.styles, to.feet = to.nodes[:0], to.extras[:0], 0, false
+	to.nodes, to.extras, to.styles, to.hasFoot = to.nodes[:0], to.extras[:0], 0, false
 	if !to.pack(n) {
 		return nil
 	}
-	return &Packed{nodes: slices.Clone(to.nodes), extras: slices.Clone(to.extras), styles: to.styles, feet: to.feet}
+	return &Packed{nodes: slices.Clone(to.nodes), extras: slices.Clone(to.extras), styles: to.styles, hasFoot: to.hasFoot}
 }
 
 // packers pools the buffers for packing nodes, because the number of nodes is not known in advance.
@@ -70,7 +70,7 @@ var packers = sync.Pool{New: func() any { return new(Packed) }}
 func (p *Packed) Styles() yaml.Style { return yaml.Style(p.styles) }
 
 // HasFootComments reports whether any node has a foot comment.
-func (p *Packed) HasFootComments() bool { return p.feet }
+func (p *Packed) HasFootComments() bool { return p.hasFoot }
 
 func hasExtra(n *yaml.Node) bool {
 	return n.HeadComment != "" || n.LineComment != "" || n.FootComment != "" || !slices.Contains(packedTags[:], n.Tag)
@@ -89,7 +89,7 @@ func (p *Packed) pack(n *yaml.Node) bool {
 	if hasExtra(n) {
 		p.extras = append(p.extras, extra{n.Tag, CommentsOf(n)})
 		own.extra = uint32(len(p.extras)) //nolint:gosec // not more than nodes
-		p.feet = p.feet || n.FootComment != ""
+		p.hasFoot = p.hasFoot || n.FootComment != ""
 	}
 	p.styles |= own.style
 	p.nodes = append(p.nodes, own)
