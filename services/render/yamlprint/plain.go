@@ -100,7 +100,7 @@ func (p *plain) value(n *yaml.Node, indent int) bool {
 	switch {
 	case n.Kind == yaml.ScalarNode:
 		p.text = append(p.text, ' ')
-		return p.line(n, indent+indentation)
+		return p.scalarLine(n, indent+indentation)
 	case !isBlock(n):
 		return false
 	case len(n.Content) == 0:
@@ -124,7 +124,7 @@ func (p *plain) sequence(n *yaml.Node, indent int) bool {
 		p.text = append(p.text, "- "...)
 		switch {
 		case item.Kind == yaml.ScalarNode:
-			if !p.line(item, indent+indentation) {
+			if !p.scalarLine(item, indent+indentation) {
 				return false
 			}
 		case !isBlock(item):
@@ -180,8 +180,8 @@ func (p *plain) comment(text string, indent int) bool {
 	return true
 }
 
-// line prints a scalar and its line comment. indent is the indentation of a literal block scalar.
-func (p *plain) line(n *yaml.Node, indent int) bool {
+// scalarLine prints a scalar and its line comment. indent is the indentation of a literal block scalar.
+func (p *plain) scalarLine(n *yaml.Node, indent int) bool {
 	if n.Style == yaml.LiteralStyle || n.Style == 0 && strings.Contains(n.Value, "\n") {
 		return p.literal(n, indent)
 	}
@@ -245,7 +245,7 @@ func (p *plain) scalar(n *yaml.Node) bool {
 		p.quote(n.Value, '\'', '\'')
 	case style != 0 || n.Value == "":
 		return false
-	case bare(n.Value):
+	case needsNoQuotes(n.Value):
 		p.text = append(p.text, n.Value...)
 	default:
 		p.quote(n.Value, '\'', '\'')
@@ -265,8 +265,8 @@ func (p *plain) quote(text string, mark, escape byte) {
 	p.text = append(p.text, mark)
 }
 
-// bare reports whether a text needs no quotes in block style.
-func bare(text string) bool {
+// needsNoQuotes reports whether a text needs no quotes in block style.
+func needsNoQuotes(text string) bool {
 	last := len(text) - 1
 	if text[0] == ' ' || text[last] == ' ' || strings.HasPrefix(text, "---") || strings.HasPrefix(text, "...") ||
 		strings.IndexByte("#,[]{}&*!|>'\"%@`", text[0]) >= 0 {

@@ -29,8 +29,8 @@ func Print(n *yaml.Node, style yaml.SequenceIndentStyle) ([]byte, error) {
 	return printer{style, perEncoder}.print(n)
 }
 
-// printed is the kind of a node whose value is the printed text of a sequence's items. Only Print supports it.
-const printed yaml.Kind = 1 << 7
+// preprinted is the kind of a node whose value is the printed text of a sequence's items. Only Print supports it.
+const preprinted yaml.Kind = 1 << 7
 
 // Items returns a sequence whose items are printed at once, with wide sequences, so that they need not exist as nodes all at
 // the same time. Only Print can print the sequence, and only inside block mappings and sequences of block mappings. node
@@ -44,11 +44,11 @@ func Items[T any](values []T, node func(*T) *yaml.Node) (*yaml.Node, error) {
 		for j := range parts[i] {
 			sequence.Content = append(sequence.Content, node(&parts[i][j]))
 		}
-		texts[i], err = printer{style: yaml.WideSequenceStyle}.whole(sequence)
+		texts[i], err = printer{style: yaml.WideSequenceStyle}.printUnsplit(sequence)
 		return err
 	})
 	text := string(slices.Concat(texts...))
-	return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{{Kind: printed, Value: text}}}, err
+	return &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{{Kind: preprinted, Value: text}}}, err
 }
 
 type printer struct {
@@ -57,11 +57,11 @@ type printer struct {
 }
 
 func (p printer) print(n *yaml.Node) ([]byte, error) {
-	if len(n.Content) == 1 && n.Content[0].Kind == printed {
+	if len(n.Content) == 1 && n.Content[0].Kind == preprinted {
 		return []byte(n.Content[0].Value), nil
 	}
 	var parts []*yaml.Node
-	text, err := p.whole(p.split(n, &parts))
+	text, err := p.printUnsplit(p.split(n, &parts))
 	if err != nil || len(parts) == 0 {
 		return text, err
 	}
@@ -73,8 +73,8 @@ func (p printer) print(n *yaml.Node) ([]byte, error) {
 	return join(text, texts), err
 }
 
-// whole prints a node without splitting it.
-func (p printer) whole(n *yaml.Node) ([]byte, error) {
+// printUnsplit prints a node without splitting it.
+func (p printer) printUnsplit(n *yaml.Node) ([]byte, error) {
 	if text, ok := printPlain(n, p.style); ok {
 		return text, nil
 	}
@@ -99,7 +99,7 @@ func (p printer) encode(value any) ([]byte, error) {
 // split replaces the items of long sequences with placeholders, and appends the items to parts in text order. It splits only
 // block sequences that are values of mappings, where every item starts on a new line.
 func (p printer) split(n *yaml.Node, parts *[]*yaml.Node) *yaml.Node {
-	if n.Style&yaml.FlowStyle != 0 || n.Kind == yaml.AliasNode || p.take(n, p.perEncoder) >= 0 {
+	if n.Style&yaml.FlowStyle != 0 || n.Kind == yaml.AliasNode || p.nodesLeft(n, p.perEncoder) >= 0 {
 		return n
 	}
 	own := *n
@@ -120,7 +120,7 @@ func (p printer) splitItems(sequence *yaml.Node, parts *[]*yaml.Node) *yaml.Node
 	own.Content = nil
 	begin, left := 0, p.perEncoder
 	for i, item := range sequence.Content {
-		if left = p.take(item, left); left < 0 {
+		if left = p.nodesLeft(item, left); left < 0 {
 			*parts = append(*parts, &yaml.Node{Kind: yaml.SequenceNode, Content: sequence.Content[begin : i+1]})
 			own.Content = append(own.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: placeholder, LineComment: "#" + mark})
 			begin, left = i+1, p.perEncoder
@@ -130,16 +130,16 @@ func (p printer) splitItems(sequence *yaml.Node, parts *[]*yaml.Node) *yaml.Node
 	return &own
 }
 
-// take returns left minus the number of nodes at and below n, or a negative number if n has more than left nodes.
-func (p printer) take(n *yaml.Node, left int) int {
-	if left--; n.Kind == printed {
+// nodesLeft returns left minus the number of nodes at and below n, or a negative number if n has more than left nodes.
+func (p printer) nodesLeft(n *yaml.Node, left int) int {
+	if left--; n.Kind == preprinted {
 		left = -1
 	}
 	for _, c := range n.Content {
 		if left < 0 {
 			break
 		}
-		left = p.take(c, left)
+		left = p.nodesLeft(c, left)
 	}
 	return left
 }
@@ -160,7 +160,7 @@ func dependent(n *yaml.Node) bool {
 	return n.LineComment != "" || n.Kind == yaml.SequenceNode && n.HeadComment != ""
 }
 
-// line is the printed line of a placeholder. The mark appears nowhere else, because the encoder escapes this control character
+// scalarLine is the printed line of a placeholder. The mark appears nowhere else, because the encoder escapes this control character
 // outside comments.
 const (
 	placeholder = "x"
