@@ -43,10 +43,10 @@ func WithoutPlace(r *yaml.Node) *yaml.Node {
 	})
 }
 
-// adopt replaces the content of to, a function's output, with the original nodes of from if the two differ at most in
+// reuseNodes replaces the content of to, a function's output, with the original nodes of from if the two differ at most in
 // PlaceAnnotations. It reports whether it did. This keeps comments that functions do not see, or that parsing attaches to other
 // fields.
-func adopt(from, to *yaml.RNode) bool {
+func reuseNodes(from, to *yaml.RNode) bool {
 	before, after := WithoutPlace(from.YNode()), WithoutPlace(to.YNode())
 	annotations := yamlnode.Lookup(to.YNode(), yaml.MetadataField, yaml.AnnotationsField)
 	if before == from.YNode() || after == to.YNode() || !yamlnode.Same(before, after) {

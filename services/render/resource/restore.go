@@ -18,7 +18,7 @@ func Restore(from, to *yaml.RNode) {
 	if packed := yamlnode.Pack(from.Document()); packed != nil && Intact(packed, to) {
 		return
 	}
-	if adopt(from, to) {
+	if reuseNodes(from, to) {
 		return
 	}
 	defer yamlnode.RestoreAliases(from.YNode(), to.YNode())
@@ -98,7 +98,7 @@ func restoreComments(from, to *yaml.RNode) error {
 	// scalars, even without comments. TestWhatIsKeptNeedsNoRestoring checks that skipping it here and in Restore makes no
 	// difference.
 	if !yamlnode.Contains(to.Document(), folded) && (!yamlnode.Contains(from.Document(), commented) ||
-		sameComments(from.Document(), to.Document()) && kept(from.YNode(), to.YNode())) {
+		sameComments(from.Document(), to.Document()) && keepsComments(from.YNode(), to.YNode())) {
 		return nil
 	}
 	before := flowComments(to.YNode(), false)
@@ -106,13 +106,13 @@ func restoreComments(from, to *yaml.RNode) error {
 		return err
 	}
 	if flowComments(to.YNode(), false) > before {
-		spread(to.YNode())
+		useBlockStyle(to.YNode())
 	}
 	return nil
 }
 
-// kept reports whether to has all comments of from, so that there is nothing to copy. It may return false if it cannot tell.
-func kept(from, to *yaml.Node) bool {
+// keepsComments reports whether to has all comments of from, so that there is nothing to copy. It may return false if it cannot tell.
+func keepsComments(from, to *yaml.Node) bool {
 	if !sameComments(from, to) {
 		return false
 	}
@@ -129,7 +129,7 @@ func kept(from, to *yaml.Node) bool {
 		if at < 0 {
 			continue
 		}
-		if !sameComments(from.Content[i], to.Content[at]) || !kept(from.Content[i+1], to.Content[at+1]) {
+		if !sameComments(from.Content[i], to.Content[at]) || !keepsComments(from.Content[i+1], to.Content[at+1]) {
 			return false
 		}
 	}
@@ -160,11 +160,11 @@ func flowComments(n *yaml.Node, inFlow bool) int {
 	return count
 }
 
-// spread changes flow collections with comments inside to block style. A function that prints JSON leaves everything in flow
+// useBlockStyle changes flow collections with comments inside to block style. A function that prints JSON leaves everything in flow
 // style, where the encoder prints some comments such that the file cannot be parsed.
-func spread(n *yaml.Node) (comments bool) {
+func useBlockStyle(n *yaml.Node) (comments bool) {
 	for _, c := range n.Content {
-		comments = spread(c) || commented(c) || comments
+		comments = useBlockStyle(c) || commented(c) || comments
 	}
 	if comments {
 		n.Style &^= yaml.FlowStyle

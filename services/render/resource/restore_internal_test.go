@@ -67,7 +67,7 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 		case 1:
 			n.Value = "w"
 		}
-		if Intact(yamlnode.Pack(from), yaml.NewRNode(to)) && (!kept(from, to) || !ordered(from, to)) {
+		if Intact(yamlnode.Pack(from), yaml.NewRNode(to)) && (!keepsComments(from, to) || !ordered(from, to)) {
 			t.Fatalf("Intact() = true, but kept() or ordered() = false; from\n%s\nto\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(to).MustString())
 		}
 		before := yaml.CopyYNode(to)
@@ -76,7 +76,7 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 				t.Fatalf("ordered() = true, but SyncOrder() changed\n%s\nto\n%s", yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
 			}
 		}
-		if !kept(from, to) {
+		if !keepsComments(from, to) {
 			return
 		}
 		if err := comments.CopyComments(yaml.NewRNode(from), yaml.NewRNode(to)); err == nil && !same(before, to) {
