@@ -21,10 +21,10 @@ const contractTime = time.Minute
 // support it.
 type contracts struct {
 	mu        sync.Mutex
-	addresses map[string]spoken
+	addresses map[string]cachedContract
 }
 
-type spoken struct {
+type cachedContract struct {
 	porchOnly bool
 	until     time.Time
 }
@@ -55,16 +55,16 @@ func (c *contracts) porchOnly() bool {
 	return found
 }
 
-// answeredV1 records the result of a call of krmfn.evaluator.v1. unknown reports whether the address does not support it.
-func (c *contracts) answeredV1(from *peer.Peer, err error) (unknown bool) {
+// recordV1 records the result of a call of krmfn.evaluator.v1. unknown reports whether the address does not support it.
+func (c *contracts) recordV1(from *peer.Peer, err error) (unknown bool) {
 	unknown = status.Code(err) == codes.Unimplemented
 	c.set(from, unknown, true)
 	return unknown
 }
 
-// answeredPorch records the address that answered a call of Porch's contract. An address that is not cached may also support
+// recordPorch records the address that answered a call of Porch's contract. An address that is not cached may also support
 // krmfn.evaluator.v1.
-func (c *contracts) answeredPorch(from *peer.Peer) { c.set(from, false, false) }
+func (c *contracts) recordPorch(from *peer.Peer) { c.set(from, false, false) }
 
 func (c *contracts) set(from *peer.Peer, porchOnly, sure bool) {
 	// Without an address, the call did not reach a server.
@@ -78,7 +78,7 @@ func (c *contracts) set(from *peer.Peer, porchOnly, sure bool) {
 		return
 	}
 	if c.addresses == nil {
-		c.addresses = map[string]spoken{}
+		c.addresses = map[string]cachedContract{}
 	}
-	c.addresses[address] = spoken{porchOnly, now.Add(contractTime)}
+	c.addresses[address] = cachedContract{porchOnly, now.Add(contractTime)}
 }

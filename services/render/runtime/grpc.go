@@ -74,13 +74,13 @@ func (g *GRPC) Evaluate(ctx context.Context, req evaluation.Request) (evaluation
 		}
 		var from peer.Peer
 		resp, err := g.evaluateV1(ctx, req, &from)
-		if !g.contracts.answeredV1(&from, err) {
+		if !g.contracts.recordV1(&from, err) {
 			return resp, g.explain(ctx, req, err)
 		}
 	}
 	var from peer.Peer
 	resp, err := g.evaluatePorch(ctx, req, grpc.Peer(&from))
-	g.contracts.answeredPorch(&from)
+	g.contracts.recordPorch(&from)
 	return resp, g.explain(ctx, req, err)
 }
 
