@@ -81,7 +81,7 @@ type call struct {
 	image    string
 	function function.Function
 	begin    time.Time
-	stderr   printed
+	stderr   tailBuffer
 }
 
 func (b Builtin) newCall(image string) (*call, error) {
@@ -110,7 +110,7 @@ func (c *call) report(err error) *evaluationv1.Evaluation {
 		if err != nil {
 			function.ReportFailure(&c.stderr, err)
 		}
-		report.Stderr, report.StderrDroppedBytes = c.stderr.end()
+		report.Stderr, report.StderrDroppedBytes = c.stderr.tail()
 	}
 	return report
 }

@@ -22,7 +22,7 @@ import (
 // With AsProcess, Evaluate and EvaluateList report output, environment and failures like those of a process.
 func TestAsProcess(t *testing.T) {
 	t.Parallel()
-	filler := strings.Repeat("x", maxPrinted)
+	filler := strings.Repeat("x", maxStderr)
 	for name, tc := range map[string]struct {
 		process func(p function.Program) (bool, error)
 		want    *evaluationv1.Evaluation
@@ -36,7 +36,7 @@ func TestAsProcess(t *testing.T) {
 				_, _ = io.WriteString(p.Stderr, "a"+filler)
 			}
 			return true, nil
-		}, &evaluationv1.Evaluation{Stderr: []byte(filler), StderrDroppedBytes: 4*maxPrinted + 5}},
+		}, &evaluationv1.Evaluation{Stderr: []byte(filler), StderrDroppedBytes: 4*maxStderr + 5}},
 		"fails": {func(p function.Program) (bool, error) {
 			_, err := io.WriteString(p.Stderr, "hello\n")
 			return false, err
