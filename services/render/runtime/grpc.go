@@ -94,7 +94,7 @@ func (g *GRPC) evaluateV1(ctx context.Context, req evaluation.Request, from *pee
 	if err != nil {
 		return evaluation.Response{}, err
 	}
-	return answer(resp.GetResourceList(), resp.GetEvaluation())
+	return checkedResponse(resp.GetResourceList(), resp.GetEvaluation())
 }
 
 // evaluatePorch uses Porch's contract. For a failed function, Porch's runner returns only code Internal and a text, and it does
@@ -119,9 +119,9 @@ func (g *GRPC) evaluatePorch(ctx context.Context, req evaluation.Request, option
 	return evaluation.Response{ResourceList: resp.GetResourceList(), Report: report}, nil
 }
 
-// answer builds the response from the fields of a krmfn.evaluator.v1 response. It returns an error if required fields are
+// checkedResponse builds the response from the fields of a krmfn.evaluator.v1 response. It returns an error if required fields are
 // missing.
-func answer(list []byte, report *evaluationv1.Evaluation) (evaluation.Response, error) {
+func checkedResponse(list []byte, report *evaluationv1.Evaluation) (evaluation.Response, error) {
 	switch {
 	case report == nil:
 		return evaluation.Response{}, errors.New("invalid response of the function runner: no evaluation")

@@ -42,7 +42,7 @@ func (g *GRPC) stream(ctx context.Context, req evaluation.Request, from *peer.Pe
 	if err != nil {
 		return evaluation.Response{}, err
 	}
-	return answer(list, report)
+	return checkedResponse(list, report)
 }
 
 func (g *GRPC) send(stream evaluateStream, req evaluation.Request) error {
