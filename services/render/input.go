@@ -23,7 +23,7 @@ type input struct {
 
 	withSelectionIDs, withMigrationIDs bool
 	// indexes are the positions of the selected resources in all.
-	numbers []int
+	indexes []int
 	forms   forms
 	// parked holds the selected resources while the function runs. kept reports whether a resource must not be parked.
 	parked parked
@@ -35,10 +35,10 @@ type input struct {
 }
 
 func newInput(all, selected []*yaml.RNode, config *yaml.RNode) (in *input, err error) {
-	in = &input{all: all, selected: selected, config: config, numbers: make([]int, 0, len(selected)), parked: newParked(selected)}
+	in = &input{all: all, selected: selected, config: config, indexes: make([]int, 0, len(selected)), parked: newParked(selected)}
 	for number, r := range all {
-		if next := len(in.numbers); next < len(selected) && selected[next] == r {
-			in.numbers = append(in.numbers, number)
+		if next := len(in.indexes); next < len(selected) && selected[next] == r {
+			in.indexes = append(in.indexes, number)
 		}
 	}
 	in.forms, err = completeForms(selected)
@@ -83,7 +83,7 @@ func itemsNode(items []*yaml.RNode) *yaml.Node {
 func (in *input) ids(i int) []resource.KeyValue {
 	var ids []resource.KeyValue
 	if in.withSelectionIDs {
-		ids = append(ids, resource.KeyValue{Key: resource.SelectionIDAnnotation, Value: strconv.Itoa(in.numbers[i])})
+		ids = append(ids, resource.KeyValue{Key: resource.SelectionIDAnnotation, Value: strconv.Itoa(in.indexes[i])})
 	}
 	if in.withMigrationIDs {
 		ids = append(ids, resource.KeyValue{Key: resource.MigrationIDAnnotation, Value: strconv.Itoa(i)})
