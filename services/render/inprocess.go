@@ -36,11 +36,11 @@ type ListEvaluator interface {
 func (p *pipeline) callInProcess(ctx context.Context, s *step, in *input) ([]*yaml.RNode, *evaluationv1.Evaluation, error) {
 	evaluator, ok := s.evaluator.(ListEvaluator)
 	if !ok {
-		return nil, nil, errPrint
+		return nil, nil, errNeedsPrinting
 	}
 	list, err := in.list()
-	if errors.Is(err, errPrint) {
-		return nil, nil, errPrint
+	if errors.Is(err, errNeedsPrinting) {
+		return nil, nil, errNeedsPrinting
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("write the input of function %q: %w", s.record.Title(), err)
@@ -48,7 +48,7 @@ func (p *pipeline) callInProcess(ctx context.Context, s *step, in *input) ([]*ya
 	begin := time.Now()
 	report, err := evaluator.EvaluateList(ctx, s.record.Title(), list)
 	if errors.As(err, new(*evaluation.NotFoundError)) {
-		return nil, nil, errPrint
+		return nil, nil, errNeedsPrinting
 	}
 	s.record.Duration = renderstatus.Duration(time.Since(begin))
 	if err != nil {
@@ -77,7 +77,7 @@ func (in *input) list() (*fn.ResourceList, error) {
 	list := &fn.ResourceList{Items: make(fn.KubeObjects, len(in.selected)), FunctionConfig: fn.NewEmptyKubeObject()}
 	if in.config != nil {
 		if complicated(in.config) {
-			return nil, errPrint
+			return nil, errNeedsPrinting
 		}
 		config, err := in.ownConfig()
 		if err != nil {
@@ -102,10 +102,10 @@ func (in *input) own(i int) (*yaml.RNode, error) {
 	switch {
 	case !in.kept(r):
 		if in.parked.take(i, func(packed *yamlnode.Packed) bool { return simple(packed, n) }) == nil {
-			return nil, errPrint
+			return nil, errNeedsPrinting
 		}
 	case complicated(r):
-		return nil, errPrint
+		return nil, errNeedsPrinting
 	default:
 		n = yamlnode.Copy(n)
 	}
@@ -113,8 +113,8 @@ func (in *input) own(i int) (*yaml.RNode, error) {
 	return own, resource.SetAnnotations(own, in.ids(i)...)
 }
 
-// errPrint is used as a signal within this package: the list must be printed and parsed.
-var errPrint = errors.New("to be printed and parsed")
+// errNeedsPrinting is used as a signal within this package: the list must be printed and parsed.
+var errNeedsPrinting = errors.New("to be printed and parsed")
 
 // simple is the opposite of complicated. For most resources, properties of the packed form suffice to tell.
 func simple(packed *yamlnode.Packed, n *yaml.Node) bool {

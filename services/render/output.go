@@ -30,7 +30,7 @@ func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*y
 	noKRM, places := make([]error, len(output)), make([]place, len(output))
 	err := parallel.Each(len(output), func(i int) error {
 		if in.unprinted && complicated(output[i]) {
-			return errPrint
+			return errNeedsPrinting
 		}
 		var err error
 		if places[i], err = p.place(in, output[i]); err == nil {

@@ -60,7 +60,7 @@ func (p *pipeline) call(ctx context.Context, s *step, selected []*yaml.RNode) (o
 		}
 	}()
 	output, report, err = p.attempt(ctx, s, in, p.callInProcess)
-	if errors.Is(err, errPrint) {
+	if errors.Is(err, errNeedsPrinting) {
 		in.parked.restore()
 		in.unprinted = false
 		output, report, err = p.attempt(ctx, s, in, p.callWithBytes)
@@ -79,7 +79,7 @@ func (p *pipeline) attempt(
 		}
 		return nil, report, err
 	}
-	if output, err = p.accept(in, output, s.record.Validator); err != nil && !errors.Is(err, errPrint) {
+	if output, err = p.accept(in, output, s.record.Validator); err != nil && !errors.Is(err, errNeedsPrinting) {
 		err = &OutputError{Function: s.record.Title(), Err: err}
 	}
 	return output, report, err
