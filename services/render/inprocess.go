@@ -101,7 +101,7 @@ func (in *input) own(i int) (*yaml.RNode, error) {
 	n := r.YNode()
 	switch {
 	case !in.kept(r):
-		if in.parked.take(i, func(packed *yamlnode.Packed) bool { return simple(packed, n) }) == nil {
+		if in.parked.park(i, func(packed *yamlnode.Packed) bool { return simple(packed, n) }) == nil {
 			return nil, errNeedsPrinting
 		}
 	case complicated(r):

@@ -23,18 +23,18 @@ func newParked(resources []*yaml.RNode) parked {
 	return parked{resources: resources, packed: make([]*yamlnode.Packed, len(resources))}
 }
 
-// all parks all resources except those that are kept or cannot be packed.
-func (p *parked) all(kept func(*yaml.RNode) bool) {
+// parkAll parks all resources except those that are kept or cannot be packed.
+func (p *parked) parkAll(kept func(*yaml.RNode) bool) {
 	_ = parallel.Each(len(p.resources), func(i int) error {
 		if !kept(p.resources[i]) {
-			p.take(i, func(*yamlnode.Packed) bool { return true })
+			p.park(i, func(*yamlnode.Packed) bool { return true })
 		}
 		return nil
 	})
 }
 
-// take parks a resource and returns its nodes. It returns nil if the resource cannot be packed or may returns false.
-func (p *parked) take(i int, may func(*yamlnode.Packed) bool) *yaml.Node {
+// park parks a resource and returns its nodes. It returns nil if the resource cannot be packed or may returns false.
+func (p *parked) park(i int, may func(*yamlnode.Packed) bool) *yaml.Node {
 	document := p.resources[i].Document()
 	packed := yamlnode.Pack(document)
 	if packed == nil || !may(packed) {
@@ -53,8 +53,8 @@ func (p *parked) before(i int) *yaml.RNode {
 	return p.resources[i]
 }
 
-// bringBack restores comments and the order of fields in r, which the function has made of resource i.
-func (p *parked) bringBack(i int, r *yaml.RNode) {
+// restoreFormatting restores comments and the order of fields in r, which the function has made of resource i.
+func (p *parked) restoreFormatting(i int, r *yaml.RNode) {
 	if i < len(p.packed) && p.packed[i] != nil && resource.Intact(p.packed[i], r) {
 		return
 	}

@@ -19,7 +19,7 @@ func (p *pipeline) place(in *input, r *yaml.RNode) (place, error) {
 	var at [len(placeKeys)]string
 	resource.ReadAnnotations(r, placeKeys[:], at[:])
 	if i := in.originOf(at[5:]...); i >= 0 && at[0] != "" && at[1] != "" && at[1] == at[2] && at[3] == at[4] {
-		in.parked.bringBack(i, r)
+		in.parked.restoreFormatting(i, r)
 		return place{at[0], at[1], at[3]}, nil
 	}
 	var before struct{ path, index string }

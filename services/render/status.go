@@ -97,7 +97,7 @@ func inName(r rune) bool {
 }
 
 // kptfileStatus returns the status.renderStatus that kpt writes to the root Kptfile; nil if no function was due. The steps of
-// all packages are in one list in run order.
+// parkAll packages are in one list in run order.
 func kptfileStatus(functions []renderstatus.Function) *kptfilev1.RenderStatus {
 	if len(functions) == 0 {
 		return nil

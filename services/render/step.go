@@ -91,7 +91,7 @@ func (p *pipeline) callWithBytes(ctx context.Context, s *step, in *input) ([]*ya
 	if err != nil {
 		return nil, nil, fmt.Errorf("write the input of function %q: %w", s.record.Title(), err)
 	}
-	in.parked.all(in.kept)
+	in.parked.parkAll(in.kept)
 	response, err := s.call(ctx, list)
 	if err != nil || response.Report.GetFailure() != nil {
 		return nil, response.Report, err
