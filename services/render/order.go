@@ -20,7 +20,7 @@ func (h *hydration) inOrder(ctx context.Context, n int, emit emitter, do func(co
 		return oneByOne(ctx, n, emit, do)
 	}
 	outcomes := make([]outcome, n)
-	sequence := &sequence{emit: emit, waiting: make([][]Event, n), over: make([]bool, n)}
+	sequence := &eventOrder{emit: emit, pending: make([][]Event, n), done: make([]bool, n)}
 	contexts, cancels := make([]context.Context, n), make([]context.CancelFunc, n)
 	for i := range n {
 		contexts[i], cancels[i] = context.WithCancel(ctx) //nolint:fatcontext // siblings, each from the same parent
@@ -31,7 +31,7 @@ func (h *hydration) inOrder(ctx context.Context, n int, emit emitter, do func(co
 		wg.Go(func() { //nolint:contextcheck // contexts[i] is a child of ctx
 			outcomes[i] = do(contexts[i], i, func(e Event) { sequence.add(i, e) })
 			if outcomes[i].err == nil {
-				sequence.end(i)
+				sequence.taskDone(i)
 				return
 			}
 			for _, cancel := range cancels[i+1:] {
@@ -60,38 +60,38 @@ func oneByOne(ctx context.Context, n int, emit emitter, do func(context.Context,
 	return outcomes
 }
 
-// sequence orders the events of concurrent tasks by task. It drops the events of all tasks after one that does not succeed.
-type sequence struct {
+// eventOrder orders the events of concurrent tasks by task. It drops the events of all tasks after one that does not succeed.
+type eventOrder struct {
 	mu   sync.Mutex
 	emit emitter
 	// front is the first task that has not succeeded. Its events are emitted immediately.
 	front   int
-	waiting [][]Event
-	over    []bool
+	pending [][]Event
+	done    []bool
 }
 
-func (s *sequence) add(i int, e Event) {
+func (s *eventOrder) add(i int, e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i == s.front {
 		s.emit(e)
 		return
 	}
-	s.waiting[i] = append(s.waiting[i], e)
+	s.pending[i] = append(s.pending[i], e)
 }
 
-// end records that a task has succeeded.
-func (s *sequence) end(i int) {
+// taskDone records that a task has succeeded.
+func (s *eventOrder) taskDone(i int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.over[i] = true
-	for s.front < len(s.over) && s.over[s.front] {
+	s.done[i] = true
+	for s.front < len(s.done) && s.done[s.front] {
 		s.front++
-		if s.front < len(s.over) {
-			for _, e := range s.waiting[s.front] {
+		if s.front < len(s.done) {
+			for _, e := range s.pending[s.front] {
 				s.emit(e)
 			}
-			s.waiting[s.front] = nil
+			s.pending[s.front] = nil
 		}
 	}
 }
