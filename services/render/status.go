@@ -20,9 +20,9 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// handled is kpt's message in the condition for a function that failed with an exit code. The steps have the function's own
+// handledErrorMessage is kpt's message in the condition for a function that failed with an exit code. The steps have the function's own
 // messages.
-const handled = "already handled error"
+const handledErrorMessage = "already handled error"
 
 // writeStatus writes the result to the root Kptfile of the output, like kpt. It does nothing if functions have deleted the
 // Kptfile or made it invalid.
@@ -54,7 +54,7 @@ func conditionMessage(root string, err error) string {
 		},
 		cause: func(err error) string {
 			if failed, ok := errors.AsType[*FunctionError](err); ok && renderstatus.Exited(failed.Report.GetFailure().GetReason()) {
-				return handled
+				return handledErrorMessage
 			}
 			// Replacing "/" would remove the slashes from all paths.
 			if root == "/" {
@@ -120,7 +120,7 @@ func stepResult(f *renderstatus.Function) kptfilev1.PipelineStepResult {
 	s := kptfilev1.PipelineStepResult{
 		Name: f.Name, Image: f.Image, ExecPath: f.Exec, Stderr: f.Stderr, ExitCode: f.ExitCode, Results: entry.Results,
 	}
-	if f.Error != "" && (!f.Ran || f.Rejected || !told(f.Reason)) {
+	if f.Error != "" && (!f.Ran || f.Rejected || !exitCodeOnly(f.Reason)) {
 		s.ExecutionError, s.ExitCode = f.Error, 1
 	}
 	for _, r := range f.Results {
@@ -131,8 +131,8 @@ func stepResult(f *renderstatus.Function) kptfilev1.PipelineStepResult {
 	return s
 }
 
-// told reports whether kpt describes a failure by its exit code alone. kpt also does so for programs that could not be started.
-func told(reason evaluationv1.FailureReason) bool {
+// exitCodeOnly reports whether kpt describes a failure by its exit code alone. kpt also does so for programs that could not be started.
+func exitCodeOnly(reason evaluationv1.FailureReason) bool {
 	return renderstatus.Exited(reason) || reason == evaluationv1.FailureReason_FAILURE_REASON_START
 }
 
