@@ -48,11 +48,11 @@ func (h *Handler) ReplaceResources(ctx context.Context, draft Draft, revision Re
 	}
 	if err := draft.Update(ctx, rendered, TaskPush); err != nil {
 		if renderErr != nil {
-			return told(report), &RenderPersistError{Persist: err, Render: renderErr}
+			return nonEmpty(report), &RenderPersistError{Persist: err, Render: renderErr}
 		}
-		return told(report), fmt.Errorf("update the draft: %w", err)
+		return nonEmpty(report), fmt.Errorf("update the draft: %w", err)
 	}
-	return told(report), push(ctx, draft, revision, renderErr)
+	return nonEmpty(report), push(ctx, draft, revision, renderErr)
 }
 
 // push closes the draft, unless the package does not render and must not be pushed.
@@ -69,8 +69,8 @@ func push(ctx context.Context, draft Draft, revision Revision, renderErr error) 
 	return nil
 }
 
-// told returns the report if it has an error or a result, or else nil.
-func told(report *renderstatus.Report) *renderstatus.Report {
+// nonEmpty returns the report if it has an error or a result, or else nil.
+func nonEmpty(report *renderstatus.Report) *renderstatus.Report {
 	if report == nil || report.Error == "" && (report.Result == nil || len(report.Result.Items) == 0) {
 		return nil
 	}
