@@ -38,7 +38,7 @@ const (
 // requests are read at a time, and those that have been read wait for their reservation before the next ones are read.
 type admission struct {
 	budget  *evaluation.Budget
-	reading *turns
+	reading *peerQueues
 	weigh   func(proto.Message) int64
 	// within is the maximum duration of reading a request.
 	within time.Duration
@@ -54,7 +54,7 @@ func newAdmission(o Options) *admission {
 	if weigh == nil {
 		weigh = func(proto.Message) int64 { return 0 }
 	}
-	return &admission{o.Budget, newTurns(readers(o), o.Budget.MaxWaiting()), weigh, TransferTime(int64(o.MaxMessageSize))}
+	return &admission{o.Budget, newPeerQueues(readers(o), o.Budget.MaxWaiting()), weigh, TransferTime(int64(o.MaxMessageSize))}
 }
 
 // readers returns the maximum number of messages that are read at a time outside the budget. It is small, because each may have

@@ -73,7 +73,7 @@ const (
 // inTurn returns a receiver for calls that must not fail because of others if those are in time. At most readers calls are
 // received at a time, maxUnread more wait, and further calls are rejected. A message has at most size bytes.
 func inTurn(readers int, size int64) receiver {
-	places := newTurns(readers, maxUnread)
+	places := newPeerQueues(readers, maxUnread)
 	transfer := TransferTime(size) - TransferTime(0)
 	return func(ctx context.Context, receive func() error) error {
 		leave, err := places.enter(ctx)

@@ -25,7 +25,7 @@ func TestTurnsLeavePlacesToOtherPeers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const readers, waiting = 4, 8
-		turns := newTurns(readers, waiting)
+		turns := newPeerQueues(readers, waiting)
 		ctx, cancel := context.WithCancel(t.Context())
 		results := make(chan error, waiting)
 		leaves := make([]func(), 0, readers)
@@ -62,8 +62,8 @@ func TestTurnsLeavePlacesToOtherPeers(t *testing.T) {
 		for _, leave := range leaves {
 			leave()
 		}
-		if len(turns.peers) != 0 || turns.present != 0 {
-			t.Errorf("after all calls, %d calls of %d peers are counted, want none", turns.present, len(turns.peers))
+		if len(turns.peers) != 0 || turns.count != 0 {
+			t.Errorf("after all calls, %d calls of %d peers are counted, want none", turns.count, len(turns.peers))
 		}
 	})
 }
@@ -73,16 +73,16 @@ func TestTurnsLimitAllPeers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const readers, waiting = 4, 8
-		turns := newTurns(readers, waiting)
+		turns := newPeerQueues(readers, waiting)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		most := readers + waiting + others(readers) + others(waiting)
+		most := readers + waiting + reservedForOthers(readers) + reservedForOthers(waiting)
 		for i := range most {
 			go func() { _, _ = turns.enter(by(ctx, 1, 10, 0, 0, byte(i))) }()
 		}
 		synctest.Wait()
-		if running, _ := turns.reading.Load(); running != readers+others(readers) || !turns.crowded() {
-			t.Errorf("%d calls are being read, crowded() = %v, want %d and true", running, turns.crowded(), readers+others(readers))
+		if running, _ := turns.reading.Load(); running != readers+reservedForOthers(readers) || !turns.crowded() {
+			t.Errorf("%d calls are being read, crowded() = %v, want %d and true", running, turns.crowded(), readers+reservedForOthers(readers))
 		}
 		if _, err := turns.enter(by(ctx, 1, 10, 0, 1, 1)); !errors.As(err, new(*evaluation.BusyError)) {
 			t.Errorf("enter() of call %d: error = %v, want a BusyError", most, err)
@@ -94,7 +94,7 @@ func TestTurnsLimitAllPeers(t *testing.T) {
 func TestBurstLeavesPlacesToOtherPeers(t *testing.T) {
 	t.Parallel()
 	const readers, waiting = 4, 8
-	turns := newTurns(readers, waiting)
+	turns := newPeerQueues(readers, waiting)
 	for i := range 2 * (readers + waiting) {
 		_, _, err := turns.arrive(by(t.Context(), i, 10, 0, 0, 1))
 		if refused := errors.As(err, new(*evaluation.BusyError)); refused != (i >= readers+waiting) {
