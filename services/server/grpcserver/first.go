@@ -53,8 +53,8 @@ func (f *firstMessage) RecvMsg(m any) error {
 	return receive()
 }
 
-// crowded returns the status error for a call that could not enter turns.
-func crowded(err error) error {
+// queueFullStatus returns the status error for a call that could not enter turns.
+func queueFullStatus(err error) error {
 	if errors.As(err, new(*evaluation.BusyError)) {
 		return Busy("too many calls are waiting to be read: try again")
 	}
@@ -64,26 +64,26 @@ func crowded(err error) error {
 const (
 	// firstMessageTime is the time limit for receiving the first message of a call, plus a second per MiB.
 	firstMessageTime = 20 * time.Second
-	// crowdedTime replaces firstMessageTime while many calls wait to be read.
-	crowdedTime = 2 * time.Second
+	// shortMessageTime replaces firstMessageTime while many calls wait to be read.
+	shortMessageTime = 2 * time.Second
 	// maxUnread is the maximum number of calls that wait to be read. Each may hold headers and a window of data.
 	maxUnread = 500
 )
 
-// inTurn returns a receiver for calls that must not fail because of others if those are in time. At most readers calls are
+// queuedReceiver returns a receiver for calls that must not fail because of others if those are in time. At most readers calls are
 // received at a time, maxUnread more wait, and further calls are rejected. A message has at most size bytes.
-func inTurn(readers int, size int64) receiver {
+func queuedReceiver(readers int, size int64) receiver {
 	places := newPeerQueues(readers, maxUnread)
 	transfer := TransferTime(size) - TransferTime(0)
 	return func(ctx context.Context, receive func() error) error {
 		leave, err := places.enter(ctx)
 		if err != nil {
-			return crowded(err)
+			return queueFullStatus(err)
 		}
 		defer leave()
 		within := firstMessageTime + transfer
 		if places.crowded() {
-			within = crowdedTime + transfer
+			within = shortMessageTime + transfer
 		}
 		inTime := CutOff(ctx, within)
 		err = receive()
@@ -94,13 +94,13 @@ func inTurn(readers int, size int64) receiver {
 	}
 }
 
-// newest returns a receiver for calls whose first message arrives with their headers, such as health probes. If more than
+// evictingReceiver returns a receiver for calls whose first message arrives with their headers, such as health probes. If more than
 // readers calls wait for their message, the oldest one is cut off, so that slow clients cannot block probes.
-func newest(readers int) receiver {
+func evictingReceiver(readers int) receiver {
 	var mu sync.Mutex
 	unread := list.New()
 	return func(ctx context.Context, receive func() error) error {
-		inTime := CutOff(ctx, crowdedTime)
+		inTime := CutOff(ctx, shortMessageTime)
 		mu.Lock()
 		own := unread.PushBack(func() { CutOff(ctx, 0) })
 		if unread.Len() > readers {
@@ -112,7 +112,7 @@ func newest(readers int) receiver {
 		unread.Remove(own)
 		mu.Unlock()
 		if !inTime() {
-			return TooSlow("the first message did not arrive", crowdedTime)
+			return TooSlow("the first message did not arrive", shortMessageTime)
 		}
 		return err
 	}

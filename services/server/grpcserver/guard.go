@@ -61,7 +61,7 @@ func (s *Server) serveHealth() (stop func()) {
 		Time: pingInterval, Timeout: pingTimeout, MaxConnectionIdle: probeIdleTime, MaxConnectionAge: connectionAge, MaxConnectionAgeGrace: probeIdleTime,
 	}
 	// The number of streams limits their memory, because their requests are small.
-	receiver := newest(healthPort.connections * int(healthPort.streams))
+	receiver := evictingReceiver(healthPort.connections * int(healthPort.streams))
 	own := grpc.NewServer(append(healthPort.options(insecure.NewCredentials(), pings),
 		grpc.MaxRecvMsgSize(maxHealthMessage), grpc.StreamInterceptor(receiver.intercept))...)
 	s.registerHealth(own, receiver)

@@ -103,7 +103,7 @@ type Server struct {
 func New(ctx context.Context, o Options) *Server {
 	s := &Server{health: health.NewServer(), log: o.Logger, drain: o.Drain, linger: o.Linger, last: o.Last}
 	s.admission, s.permit, s.probes = newAdmission(o), o.Guard.Permit, o.Guard.Health
-	s.receiver, s.healthReceiver = inTurn(readers(o), int64(o.MaxMessageSize)), newest(maxHealthReaders)
+	s.receiver, s.healthReceiver = queuedReceiver(readers(o), int64(o.MaxMessageSize)), evictingReceiver(maxHealthReaders)
 	s.draining, s.beginDrain = context.WithCancel(context.WithoutCancel(ctx))
 	recovered := recovery.WithRecoveryHandlerContext(func(_ context.Context, p any) error {
 		s.log.Error("a call panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))

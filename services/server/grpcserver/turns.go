@@ -65,7 +65,7 @@ func (t *peerQueues) enter(ctx context.Context) (leave func(), err error) {
 	}, nil
 }
 
-// crowded reports whether calls use more than half of one peer's readers.
+// queueFullStatus reports whether calls use more than half of one peer's readers.
 func (t *peerQueues) crowded() bool {
 	running, _ := t.reading.Load()
 	return 2*running > t.readers
