@@ -20,17 +20,17 @@ const (
 	maxWatches = 256
 )
 
-// lasting counts the streams that are outside every budget and last as long as their clients want.
-type lasting struct{ reflections, watches atomic.Int64 }
+// openStreams counts the streams that are outside every budget and last as long as their clients want.
+type openStreams struct{ reflections, watches atomic.Int64 }
 
 // receiveStream receives the first messages of streams and rejects streams above the limits.
 func (s *Server) receiveStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	switch {
 	case info.FullMethod == grpc_health_v1.Health_Watch_FullMethodName:
-		handler = limited(handler, &s.lasting.watches, maxWatches)
+		handler = limited(handler, &s.openStreams.watches, maxWatches)
 		stream = s.healthReceiver.stream(stream)
 	case strings.HasPrefix(info.FullMethod, "/grpc.reflection."):
-		handler = limited(handler, &s.lasting.reflections, maxReflections)
+		handler = limited(handler, &s.openStreams.reflections, maxReflections)
 		fallthrough
 	default:
 		stream = s.receiver.stream(stream)

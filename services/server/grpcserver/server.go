@@ -86,8 +86,8 @@ type Server struct {
 	probes    net.Listener
 	// receiver receives the first messages of calls without admission, healthReceiver those of health calls.
 	receiver, healthReceiver receiver
-	// lasting counts streams that may last without messages.
-	lasting lasting
+	// openStreams counts streams that may last without messages.
+	openStreams openStreams
 
 	// mu is held while health changes, so that nothing becomes SERVING after leaving is set.
 	mu      sync.Mutex
