@@ -168,7 +168,7 @@ func (s *Server) shutdown(ctx context.Context) {
 	s.log.Info("shutting down", "new_calls_for", s.linger, "drain_within", s.drain)
 	s.Leave()
 	s.beginDrain()
-	s.answerLatecomers(ctx)
+	s.lingerForNewCalls(ctx)
 	s.health.Shutdown()
 	hardStop := time.AfterFunc(s.drain, func() {
 		s.log.Warn("the drain time is over: cancelling running calls", "drain", s.drain)
@@ -178,8 +178,8 @@ func (s *Server) shutdown(ctx context.Context) {
 	s.GracefulStop()
 }
 
-// answerLatecomers waits while new calls are still accepted.
-func (s *Server) answerLatecomers(ctx context.Context) {
+// lingerForNewCalls waits while new calls are still accepted.
+func (s *Server) lingerForNewCalls(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.linger)
 	defer cancel()
 	if s.linger > 0 && s.last != nil && s.last(ctx) {
