@@ -79,7 +79,7 @@ func New(f Flags, reviewer Reviewer, provider metric.MeterProvider, log *slog.Lo
 // Permit returns nil if the caller may call the method, or else a status error. It may send a request to the Kubernetes API
 // server.
 func (g *Gate) Permit(ctx context.Context, method string) error {
-	refused := g.judge(ctx)
+	refused := g.authorize(ctx)
 	if refused == nil {
 		return nil
 	}
@@ -94,8 +94,8 @@ func (g *Gate) Permit(ctx context.Context, method string) error {
 	return status.Error(refused.code, refused.text)
 }
 
-// judge authorizes a caller by its certificate, or else by its token.
-func (g *Gate) judge(ctx context.Context) *refusal {
+// authorize authorizes a caller by its certificate, or else by its token.
+func (g *Gate) authorize(ctx context.Context) *refusal {
 	byCertificate := g.certificate(ctx)
 	if byCertificate == nil || g.tokens == nil {
 		return byCertificate

@@ -178,7 +178,7 @@ func TestTokensAreCached(t *testing.T) {
 		token := jwt(time.Now().Add(90*time.Second), `["krmfn"]`, "a")
 		asked(token, 1, true)
 		asked(token, 1, true)
-		time.Sleep(keepGood)
+		time.Sleep(validTTL)
 		asked(token, 2, true)
 		time.Sleep(31 * time.Second)
 		asked(token, 2, false) // it has expired
@@ -190,7 +190,7 @@ func TestTokensAreCached(t *testing.T) {
 		asked(other, 3, false)
 		asked(other, 3, false)
 		c.status = accepted
-		time.Sleep(keepBad)
+		time.Sleep(invalidTTL)
 		asked(other, 4, true)
 		c.status = func(token string) (authenticationv1.TokenReviewStatus, error) {
 			time.Sleep(time.Second)
@@ -220,7 +220,7 @@ func TestTokenCacheIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := tokens.kept.Len(); n != maxTokens {
+	if n := tokens.cache.Len(); n != maxTokens {
 		t.Errorf("%d tokens cached, want %d", n, maxTokens)
 	}
 }

@@ -51,7 +51,7 @@ func TestTokenIsRevoked(t *testing.T) {
 					t.Fatal(err)
 				}
 				api.status = tc.then
-				time.Sleep(keepGood - time.Nanosecond)
+				time.Sleep(validTTL - time.Nanosecond)
 				if err := gate.Permit(ctx, "method"); err != nil {
 					t.Errorf("Permit() within a minute = %v, want nil", err)
 				}

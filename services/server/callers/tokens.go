@@ -21,9 +21,9 @@ import (
 const (
 	// maxTokens is the maximum number of cached results.
 	maxTokens = 1024
-	// keepGood is the time for which an accepted token is cached, unless it expires earlier. A deleted service account can call
+	// validTTL is the time for which an accepted token is cached, unless it expires earlier. A deleted service account can call
 	// for that long. keepBad is the time for which a rejected token is cached.
-	keepGood, keepBad = time.Minute, 10 * time.Second
+	validTTL, invalidTTL = time.Minute, 10 * time.Second
 	// reviewTime is the timeout of a TokenReview.
 	reviewTime = 5 * time.Second
 	// maxReviews is the maximum number of concurrent TokenReviews.
@@ -42,8 +42,8 @@ func (e *invalidTokenError) Error() string { return "the caller's token is inval
 
 var errBusy = errors.New("too many tokens are being checked: try again")
 
-// answer is a cached result for a token.
-type answer struct {
+// cachedResult is a cached result for a token.
+type cachedResult struct {
 	account string
 	err     error
 	until   time.Time
@@ -55,16 +55,16 @@ type tokens struct {
 	reviewer Reviewer
 	audience string
 	flight   singleflight.Group
-	places   chan struct{}
-	kept     *lru.Cache[[sha256.Size]byte, answer]
+	slots    chan struct{}
+	cache    *lru.Cache[[sha256.Size]byte, cachedResult]
 }
 
 func newTokens(reviewer Reviewer, audience string) *tokens {
-	kept, err := lru.New[[sha256.Size]byte, answer](maxTokens)
+	kept, err := lru.New[[sha256.Size]byte, cachedResult](maxTokens)
 	if err != nil {
 		panic(err) // fails only for a size below 1
 	}
-	return &tokens{reviewer: reviewer, audience: audience, places: make(chan struct{}, maxReviews), kept: kept}
+	return &tokens{reviewer: reviewer, audience: audience, slots: make(chan struct{}, maxReviews), cache: kept}
 }
 
 // account returns the service account of a token, as NAMESPACE/NAME. The error is a *invalidTokenError if the token is
@@ -83,14 +83,14 @@ func (t *tokens) account(ctx context.Context, text string) (string, error) {
 		return "", &invalidTokenError{"it expired at " + claimed.Expiry.UTC().Format(time.RFC3339)}
 	}
 	hash := sha256.Sum256([]byte(text))
-	if a, ok := t.kept.Get(hash); ok && a.until.After(now) {
+	if a, ok := t.cache.Get(hash); ok && a.until.After(now) {
 		return a.account, a.err
 	}
 	// The first caller sends the review for all. It takes at most reviewTime.
 	account, err, _ := t.flight.Do(string(hash[:]), func() (any, error) {
 		a := t.review(context.WithoutCancel(ctx), text, claimed.Expiry)
 		if !a.until.IsZero() {
-			t.kept.Add(hash, a)
+			t.cache.Add(hash, a)
 		}
 		return a.account, a.err
 	})
@@ -98,29 +98,29 @@ func (t *tokens) account(ctx context.Context, text string) (string, error) {
 }
 
 // review sends a TokenReview. An answer with a zero until is not cached.
-func (t *tokens) review(ctx context.Context, text string, expiry time.Time) answer {
+func (t *tokens) review(ctx context.Context, text string, expiry time.Time) cachedResult {
 	select {
-	case t.places <- struct{}{}:
-		defer func() { <-t.places }()
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
 	default:
-		return answer{err: errBusy}
+		return cachedResult{err: errBusy}
 	}
 	ctx, cancel := context.WithTimeout(ctx, reviewTime)
 	defer cancel()
 	asked := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: text, Audiences: []string{t.audience}}}
 	review, err := t.reviewer.Create(ctx, asked, metav1.CreateOptions{})
 	if err != nil {
-		return answer{err: fmt.Errorf("create TokenReview: %w", err)}
+		return cachedResult{err: fmt.Errorf("create TokenReview: %w", err)}
 	}
 	account, invalid := t.accepted(review.Status)
 	if invalid != "" {
-		return answer{err: &invalidTokenError{invalid}, until: time.Now().Add(keepBad)}
+		return cachedResult{err: &invalidTokenError{invalid}, until: time.Now().Add(invalidTTL)}
 	}
-	until := time.Now().Add(keepGood)
+	until := time.Now().Add(validTTL)
 	if expiry.Before(until) {
 		until = expiry
 	}
-	return answer{account: account, until: until}
+	return cachedResult{account: account, until: until}
 }
 
 // accepted returns the service account of an accepted token, or why the token is rejected.
