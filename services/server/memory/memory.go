@@ -16,8 +16,8 @@ const (
 	machineShare = .5
 	// kernelShare is the part that is left to the kernel: pipes, sockets and the page cache.
 	kernelShare = .05
-	// unknown is the limit in bytes if even the machine's memory is unknown.
-	unknown = 2 << 30
+	// defaultLimit is the limit in bytes if even the machine's memory is unknown.
+	defaultLimit = 2 << 30
 	// collectorPercent is the value for GOGC: the heap may grow to five times the live data. Between calls there is little live
 	// data, and with Go's default the collector would run every few calls.
 	collectorPercent = 400
@@ -37,7 +37,7 @@ func Divide(share float64) Shares {
 	limit, err := memlimit.FromCgroup()
 	if err != nil {
 		if limit, err = memlimit.FromSystem(); err != nil {
-			limit = unknown / machineShare
+			limit = defaultLimit / machineShare
 		}
 		limit = uint64(float64(limit) * machineShare)
 	}

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// muchHeld is the amount of live data in bytes above which the garbage collector runs more often.
-	muchHeld = 64 << 20
+	// pressureThreshold is the amount of live data in bytes above which the garbage collector runs more often.
+	pressureThreshold = 64 << 20
 	// frugalPercent is the value for GOGC that lets the heap grow to twice the live data.
 	frugalPercent = 100
 )
@@ -21,7 +21,7 @@ const (
 type Pressure struct {
 	// mu is held while the setting changes.
 	mu   sync.Mutex
-	held int64
+	live int64
 	// before is the previous setting while frugal is set.
 	before int
 	frugal bool
@@ -36,8 +36,8 @@ func (p *Pressure) Hold(bytes int64) (release func()) {
 func (p *Pressure) add(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held += bytes
-	switch much := p.held > muchHeld; {
+	p.live += bytes
+	switch much := p.live > pressureThreshold; {
 	case much && !p.frugal:
 		p.frugal, p.before = true, debug.SetGCPercent(frugalPercent)
 		// Keep a lower user setting, or a disabled collector.

@@ -19,11 +19,11 @@ func TestPressure(t *testing.T) { //nolint:paralleltest // the process has one c
 	for before, much := range map[int]int{collectorPercent: frugalPercent, 50: 50, -1: -1} {
 		defer debug.SetGCPercent(debug.SetGCPercent(before))
 		var p Pressure
-		little := p.Hold(muchHeld)
+		little := p.Hold(pressureThreshold)
 		if got := percent(); got != before {
 			t.Errorf("GOGC = %d with little live data, want %d", got, before)
 		}
-		more, most := p.Hold(1), p.Hold(muchHeld)
+		more, most := p.Hold(1), p.Hold(pressureThreshold)
 		if got := percent(); got != much {
 			t.Errorf("GOGC = %d with much live data, want %d", got, much)
 		}
