@@ -150,7 +150,7 @@ func (d Document) Decode(into any) ([]Problem, error) {
 	}
 	unknown, err := strict.UnmarshalStrict(content, into)
 	if err != nil {
-		return nil, d.misfit(err)
+		return nil, d.typeError(err)
 	}
 	problems := make([]Problem, len(unknown))
 	for i, err := range unknown {
@@ -164,8 +164,8 @@ func (d Document) Decode(into any) ([]Problem, error) {
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// misfit converts a JSON decoding error to a Problem with its line.
-func (d Document) misfit(err error) error {
+// typeError converts a JSON decoding error to a Problem with its line.
+func (d Document) typeError(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return problem(err, d.Line())
@@ -175,7 +175,7 @@ func (d Document) misfit(err error) error {
 	where := d.find(func(p place) bool {
 		return index.ReplaceAllString(p.path, "") == wrong.Field && kindOf(p.value) == kind
 	})
-	return Problem{where.value.Line, fmt.Sprintf("%s is not %s", cmp.Or(where.path, "this"), wanted(wrong.Type))}
+	return Problem{where.value.Line, fmt.Sprintf("%s is not %s", cmp.Or(where.path, "this"), typeName(wrong.Type))}
 }
 
 // place is a value in the document. path has the form functions[1].images. line is the line of the value's key.
@@ -222,8 +222,8 @@ func kindOf(node *yaml.Node) string {
 	return "string"
 }
 
-// wanted describes a Go type in YAML terms.
-func wanted(t reflect.Type) string {
+// typeName describes a Go type in YAML terms.
+func typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Slice, reflect.Array:
 		return "a list"
