@@ -195,7 +195,7 @@ func matchBound(g operatorGuard, receiver starlark.Value, args starlark.Tuple, k
 	if receiver != nil && receiver.Type() == "regexp" {
 		groups = 1 + strings.Count(receiver.String(), "(")
 	}
-	g.meter.note()
+	g.meter.recordUnknown()
 	return g.within(float64(longest) * float64(groups) * elementSize)
 }
 
@@ -242,7 +242,7 @@ func parsedBound(g operatorGuard, _ starlark.Value, args starlark.Tuple, kwargs 
 	for _, text := range texts(args, kwargs) {
 		total += float64(len(text))
 	}
-	g.meter.note()
+	g.meter.recordUnknown()
 	return g.within(total * parsedShare)
 }
 

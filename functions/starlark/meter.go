@@ -38,8 +38,8 @@ func (m *meter) exceedsWith(more uint64) bool {
 	return m.live+m.made > m.limit
 }
 
-// note records an allocation of unknown size, so that the next allocation triggers a count.
-func (m *meter) note() { m.made += m.limit / countShare }
+// recordUnknown records an allocation of unknown size, so that the next allocation triggers a count.
+func (m *meter) recordUnknown() { m.made += m.limit / countShare }
 
 func (m *meter) error() error {
 	return fmt.Errorf("the script takes more than %d MiB of memory, the most it may", m.limit>>20)
@@ -102,29 +102,29 @@ func (w *walk) visit(value starlark.Value) {
 			w.size += uint64(value.BigInt().BitLen() / 8) //nolint:gosec // a length
 		}
 	case starlark.Tuple:
-		if len(value) > 0 && w.first(&value[0], len(value)*valueSize) {
+		if len(value) > 0 && w.markSeen(&value[0], len(value)*valueSize) {
 			w.next = append(w.next, value...)
 		}
 	case *starlark.List:
-		if w.first(value, value.Len()*valueSize) {
+		if w.markSeen(value, value.Len()*valueSize) {
 			for i := range value.Len() {
 				w.next = append(w.next, value.Index(i))
 			}
 		}
 	case *starlark.Dict:
-		if w.first(value, value.Len()*entrySize) {
+		if w.markSeen(value, value.Len()*entrySize) {
 			for key, element := range value.Entries() {
 				w.next = append(w.next, key, element)
 			}
 		}
 	case *starlark.Set:
-		if w.first(value, value.Len()*entrySize) {
+		if w.markSeen(value, value.Len()*entrySize) {
 			for element := range value.Elements() {
 				w.next = append(w.next, element)
 			}
 		}
 	case *starlarkstruct.Struct:
-		if w.first(value, 0) {
+		if w.markSeen(value, 0) {
 			for _, name := range value.AttrNames() {
 				element, _ := value.Attr(name)
 				w.next = append(w.next, element)
@@ -153,8 +153,8 @@ func (w *walk) visit(value starlark.Value) {
 	}
 }
 
-// first reports whether a value is seen for the first time, and if so counts it.
-func (w *walk) first(at any, size int) bool {
+// markSeen reports whether a value is seen for the first time, and if so counts it.
+func (w *walk) markSeen(at any, size int) bool {
 	if _, again := w.seen[at]; again {
 		return false
 	}
@@ -168,11 +168,11 @@ func (w *walk) text(text string) {
 		w.size += uint64(valueSize + len(text))
 		return
 	}
-	w.first(unsafe.StringData(text), len(text)) //nolint:gosec // only compared
+	w.markSeen(unsafe.StringData(text), len(text)) //nolint:gosec // only compared
 }
 
 func (w *walk) function(f *starlark.Function) {
-	if !w.first(f, 0) {
+	if !w.markSeen(f, 0) {
 		return
 	}
 	for i := range f.NumFreeVars() {

@@ -116,7 +116,7 @@ func (d *formattedDict) Get(key starlark.Value) (starlark.Value, bool, error) {
 func (g operatorGuard) formattedInPlace(
 	thread *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple,
 ) (starlark.Value, error) {
-	g.meter.note()
+	g.meter.recordUnknown()
 	return g.formatted(thread, b, args, kwargs)
 }
 
