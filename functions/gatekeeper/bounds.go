@@ -25,11 +25,11 @@ const (
 	maxPadding  = 1_000_000 // bytes of padding by one verb of sprintf; package fmt has this limit
 )
 
-// work estimates the size of the result of a call. limit is the maximum size.
-type work func(operands []*ast.Term) (size, limit float64)
+// sizeEstimate estimates the size of the result of a call. limit is the maximum size.
+type sizeEstimate func(operands []*ast.Term) (size, limit float64)
 
-// works lists the built-ins whose result can be far larger than their operands.
-var works = map[string]work{
+// sizeEstimates lists the built-ins whose result can be far larger than their operands.
+var sizeEstimates = map[string]sizeEstimate{
 	"replace":                   func(o []*ast.Term) (float64, float64) { return replaced(text(o[0]), text(o[1]), text(o[2])), maxText },
 	"strings.replace_n":         func(o []*ast.Term) (float64, float64) { return length(o[1]) * (1 + longest(o[0])), maxText },
 	"regex.replace":             func(o []*ast.Term) (float64, float64) { return substituted(text(o[0]), text(o[2])), maxText },
@@ -65,19 +65,19 @@ var unbounded = []string{"strings.render_template", "graph.reachable_paths"}
 // boundBuiltins wraps the Rego built-ins with limits. The table of built-ins is global to the process.
 var boundBuiltins = sync.OnceFunc(func() {
 	for _, builtin := range ast.Builtins {
-		call, bound := topdown.GetBuiltin(builtin.Name), works[builtin.Name]
+		call, bound := topdown.GetBuiltin(builtin.Name), sizeEstimates[builtin.Name]
 		if call == nil {
 			continue
 		}
 		topdown.RegisterBuiltinFunc(builtin.Name, func(bctx topdown.BuiltinContext, operands []*ast.Term, iter func(*ast.Term) error) error {
 			for _, operand := range operands {
 				if _, ok := operand.Value.(ast.Number); ok && digits(operand) > maxDigits {
-					return tooMuch(builtin.Name, bctx)
+					return errTooLarge(builtin.Name, bctx)
 				}
 			}
 			if bound != nil {
 				if size, limit := bound(operands); size > limit {
-					return tooMuch(builtin.Name, bctx)
+					return errTooLarge(builtin.Name, bctx)
 				}
 			}
 			return call(bctx, operands, iter)
@@ -85,9 +85,9 @@ var boundBuiltins = sync.OnceFunc(func() {
 	}
 })
 
-// tooMuch returns an error that ends the evaluation. Any other error would make the call undefined, so that the policy would
+// errTooLarge returns an error that ends the evaluation. Any other error would make the call undefined, so that the policy would
 // not report a violation.
-func tooMuch(name string, bctx topdown.BuiltinContext) error {
+func errTooLarge(name string, bctx topdown.BuiltinContext) error {
 	message := name + ": the result is too large"
 	return topdown.Halt{Err: &topdown.Error{Code: topdown.BuiltinErr, Message: message, Location: bctx.Location}}
 }
