@@ -111,7 +111,7 @@ func (e *referenceEdit) value(value *yaml.Node) {
 // name updates a name if it refers to a renamed resource.
 func (e *referenceEdit) name(name, namespace *yaml.Node) {
 	means := func(id resid.ResId) bool {
-		return id.IsSelected(&e.Target) && e.sees(id) &&
+		return id.IsSelected(&e.Target) && e.canRefer(id) &&
 			(yamlnode.IsNull(namespace) || namespace.Value == "" || namespace.Value == id.EffectiveNamespace())
 	}
 	if name.Kind == yaml.ScalarNode && slices.ContainsFunc(e.renamed[name.Value], means) {
@@ -120,9 +120,9 @@ func (e *referenceEdit) name(name, namespace *yaml.Node) {
 	}
 }
 
-// sees reports whether the referrer can refer to a resource: it is in the same namespace, or one of the two is cluster-scoped.
+// canRefer reports whether the referrer can refer to a resource: it is in the same namespace, or one of the two is cluster-scoped.
 // A RoleBinding can refer to service accounts in any namespace.
-func (e *referenceEdit) sees(id resid.ResId) bool {
+func (e *referenceEdit) canRefer(id resid.ResId) bool {
 	return e.referrer.IsClusterScoped() || id.IsClusterScoped() || e.referrer.IsNsEquals(id) ||
 		id.Kind == "ServiceAccount" && e.referrer.Kind == "RoleBinding"
 }

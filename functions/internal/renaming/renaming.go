@@ -19,8 +19,8 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// keepTheirNames lists the kinds whose name has a meaning of its own.
-var keepTheirNames = []resid.Gvk{
+// fixedNameKinds lists the kinds whose name has a meaning of its own.
+var fixedNameKinds = []resid.Gvk{
 	{Kind: "CustomResourceDefinition"},
 	{Group: "apiregistration.k8s.io", Kind: "APIService"},
 	{Kind: "Namespace"},
@@ -58,7 +58,7 @@ func Rename(ctx context.Context, rl *fn.ResourceList, newName func(string) strin
 func rename(item *fn.KubeObject, newName func(string) string, fields []types.FieldSpec, renamed renamedItems) error {
 	return nodes.EditUnshared(function.NodeOf(item), func(root *yaml.Node) (changed bool, err error) {
 		id := identity.Of(root)
-		if slices.ContainsFunc(keepTheirNames, func(kind resid.Gvk) bool { return id.IsSelected(&kind) }) {
+		if slices.ContainsFunc(fixedNameKinds, func(kind resid.Gvk) bool { return id.IsSelected(&kind) }) {
 			return false, nil
 		}
 		setValue := func(value *yaml.RNode) error {
