@@ -62,8 +62,8 @@ func (v versions) exact() bool {
 	return err == nil
 }
 
-// best returns the index of the highest acceptable version, or -1. It ignores texts that are not versions.
-func (v versions) best(of []string) int {
+// highest returns the index of the highest acceptable version, or -1. It ignores texts that are not versions.
+func (v versions) highest(of []string) int {
 	place := -1
 	var best *semver.Version
 	for i, text := range of {
@@ -75,8 +75,8 @@ func (v versions) best(of []string) int {
 	return place
 }
 
-// shown returns a URL for error messages, without parts that may contain credentials.
-func shown(location string) string {
+// redacted returns a URL for error messages, without parts that may contain credentials.
+func redacted(location string) string {
 	parsed, err := url.Parse(location)
 	if err != nil {
 		return "a URL that cannot be read"

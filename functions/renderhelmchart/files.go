@@ -53,8 +53,8 @@ func (f files) close() {
 	}
 }
 
-// notHere returns the error for a file that is not in the directory, with advice.
-func (f files) notHere(what string) error {
+// errMissing returns the error for a file that is not in the directory, with advice.
+func (f files) errMissing(what string) error {
 	if f.root == nil {
 		return fmt.Errorf("%s cannot be read: set %s to the directory that has it", what, DirectoryVariable)
 	}
@@ -78,10 +78,10 @@ func (f files) chart(ctx context.Context, c chartConfig) (*chart.Chart, error) {
 		}
 	}
 	if c.ChartArgs.Repo == "" && c.ChartArgs.Registry == "" {
-		return nil, f.notHere(path.Join(c.chartHome, name))
+		return nil, f.errMissing(path.Join(c.chartHome, name))
 	}
 	if !f.download {
-		return nil, fmt.Errorf("%w, and may not be downloaded unless %s is \"true\"", f.notHere(path.Join(c.chartHome, name)), downloadVariable)
+		return nil, fmt.Errorf("%w, and may not be downloaded unless %s is \"true\"", f.errMissing(path.Join(c.chartHome, name)), downloadVariable)
 	}
 	archive, err := c.fetch(ctx, f.items)
 	if err != nil {

@@ -27,7 +27,7 @@ var chartLayers = []types.MediaType{"application/vnd.cncf.helm.chart.content.v1.
 func pull(ctx context.Context, repository string, wanted versions, login login) ([]byte, error) {
 	parsed, err := name.NewRepository(repository)
 	if err != nil {
-		return nil, fmt.Errorf("registry %s: not a repository of a registry: want oci://HOST/PATH", shown(ociScheme+repository))
+		return nil, fmt.Errorf("registry %s: not a repository of a registry: want oci://HOST/PATH", redacted(ociScheme+repository))
 	}
 	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(bounded{}), remote.WithAuth(authn.Anonymous)}
 	if login.username != "" {
@@ -47,7 +47,7 @@ func pullTag(from name.Repository, wanted versions, options []remote.Option) ([]
 		if err != nil {
 			return nil, err
 		}
-		at := wanted.best(withPlus(tags))
+		at := wanted.highest(withPlus(tags))
 		if at < 0 {
 			return nil, fmt.Errorf("it has no version %s", wanted.text)
 		}
@@ -110,7 +110,7 @@ func loopback(host string) bool {
 // inRegistry removes the registry's own messages and URLs from an error, because they may contain credentials.
 func inRegistry(err error) error {
 	if refused, ok := errors.AsType[*transport.Error](err); ok {
-		return errors.New(answered(refused.StatusCode))
+		return errors.New(statusText(refused.StatusCode))
 	}
 	return withoutURL(err)
 }

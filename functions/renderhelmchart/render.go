@@ -28,7 +28,7 @@ func (c chartConfig) render(ctx context.Context, f files) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := usable(loaded); err != nil {
+	if err := checkRenderable(loaded); err != nil {
 		return nil, err
 	}
 	values, err := c.values(ctx, f)
@@ -54,8 +54,8 @@ func (c chartConfig) render(ctx context.Context, f files) ([]string, error) {
 	return c.sorted(loaded, rendered, capabilities)
 }
 
-// usable returns an error for a chart that cannot be rendered.
-func usable(loaded *chart.Chart) error {
+// checkRenderable returns an error for a chart that cannot be rendered.
+func checkRenderable(loaded *chart.Chart) error {
 	if loaded.Metadata.Type == "library" {
 		return errors.New("it is a library, which has nothing to render")
 	}
@@ -137,7 +137,7 @@ func (f files) values(ctx context.Context, name string) ([]byte, error) {
 	}
 	text, err := f.read(local(name), maxChart)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, f.notHere(name)
+		return nil, f.errMissing(name)
 	}
 	return text, err
 }

@@ -18,7 +18,7 @@ import (
 func download(ctx context.Context, repository, chart string, wanted versions, login login) ([]byte, error) {
 	base, err := url.Parse(strings.TrimSuffix(repository, "/") + "/")
 	if err != nil {
-		return nil, fmt.Errorf("repository: %s", shown(repository))
+		return nil, fmt.Errorf("repository: %s", redacted(repository))
 	}
 	index, err := get(ctx, base.JoinPath("index.yaml").String(), login)
 	if err != nil {
@@ -26,11 +26,11 @@ func download(ctx context.Context, repository, chart string, wanted versions, lo
 	}
 	location, err := locate(index, chart, wanted)
 	if err != nil {
-		return nil, fmt.Errorf("repository %s: %w", shown(repository), err)
+		return nil, fmt.Errorf("repository %s: %w", redacted(repository), err)
 	}
 	to, err := base.Parse(location)
 	if err != nil {
-		return nil, fmt.Errorf("repository %s: its index has a location of %s that cannot be read", shown(repository), chart)
+		return nil, fmt.Errorf("repository %s: its index has a location of %s that cannot be read", redacted(repository), chart)
 	}
 	if !sameServer(to, base) {
 		// Other servers, such as object storage, must not get the repository's credentials.
@@ -56,7 +56,7 @@ func locate(index []byte, chart string, wanted versions) (string, error) {
 			there, locations = append(there, entry.Version), append(locations, entry.URLs[0])
 		}
 	}
-	at := wanted.best(there)
+	at := wanted.highest(there)
 	if at < 0 {
 		return "", fmt.Errorf("it has no %s of version %s", chart, wanted.text)
 	}
@@ -83,28 +83,28 @@ func sameServer(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b
 func get(ctx context.Context, location string, login login) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, location, http.NoBody)
 	if err != nil {
-		return nil, fmt.Errorf("get %s: not a URL", shown(location))
+		return nil, fmt.Errorf("get %s: not a URL", redacted(location))
 	}
 	if login.username != "" {
 		request.SetBasicAuth(login.username, login.password)
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", shown(location), withoutURL(err))
+		return nil, fmt.Errorf("get %s: %w", redacted(location), withoutURL(err))
 	}
 	defer response.Body.Close() //nolint:errcheck // only read from
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("get %s: %s", shown(location), answered(response.StatusCode))
+		return nil, fmt.Errorf("get %s: %s", redacted(location), statusText(response.StatusCode))
 	}
 	data, err := readAtMost(response.Body, maxChart)
 	if err != nil {
-		return nil, fmt.Errorf("get %s: %w", shown(location), err)
+		return nil, fmt.Errorf("get %s: %w", redacted(location), err)
 	}
 	return data, nil
 }
 
-// answered describes an HTTP status, with advice if credentials are missing or wrong.
-func answered(status int) string {
+// statusText describes an HTTP status, with advice if credentials are missing or wrong.
+func statusText(status int) string {
 	text := fmt.Sprintf("%d %s", status, http.StatusText(status))
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		text += ": check the Secret of chartArgs.auth"
