@@ -67,13 +67,13 @@ func upsertResource(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 		replaced := false
 		for _, i := range places[input.id] {
 			if old := rl.Items[i]; input.targetPath == "" || origin.File(old).Path == input.targetPath {
-				rl.Items[i] = input.inPlaceOf(function.NodeOf(old))
+				rl.Items[i] = input.replacementOf(function.NodeOf(old))
 				replaced = true
 			}
 		}
 		if !replaced {
 			places[input.id] = append(places[input.id], len(rl.Items))
-			rl.Items = append(rl.Items, input.added(forms))
+			rl.Items = append(rl.Items, input.newItem(forms))
 		}
 	}
 	return true, nil
@@ -177,26 +177,26 @@ func upsertOf(root *yaml.Node) (upsert, error) {
 	return upsert{root: root, id: id, targetPath: nodes.Annotation(root, targetPath)}, nil
 }
 
-// inPlaceOf returns the resource that replaces old, in the same file.
-func (u upsert) inPlaceOf(old *yaml.Node) *fn.KubeObject {
+// replacementOf returns the resource that replaces old, in the same file.
+func (u upsert) replacementOf(old *yaml.Node) *fn.KubeObject {
 	annotations := u.annotations()
 	for annotation := range slices.Chunk(nodes.Annotations(old), 2) {
 		if name := annotation[0].Value; origin.IsBookkeeping(name) && !slices.Contains(identifying, name) {
 			annotations = append(annotations, nodes.String(name), nodes.String(nodes.Annotation(old, name)))
 		}
 	}
-	return u.with(annotations)
+	return u.withAnnotations(annotations)
 }
 
-// added returns the resource as an additional item. forms are the keys of the path annotation, if there is a target path.
-func (u upsert) added(forms []string) *fn.KubeObject {
+// newItem returns the resource as an additional item. forms are the keys of the path annotation, if there is a target path.
+func (u upsert) newItem(forms []string) *fn.KubeObject {
 	annotations := u.annotations()
 	for _, form := range forms {
 		if u.targetPath != "" {
 			annotations = append(annotations, nodes.String(form), nodes.String(u.targetPath))
 		}
 	}
-	return u.with(annotations)
+	return u.withAnnotations(annotations)
 }
 
 // annotations returns a copy of the resource's own annotations as alternating names and values. If the functionConfig is a file
@@ -213,8 +213,8 @@ func (u upsert) annotations() []*yaml.Node {
 	return own
 }
 
-// with returns a copy of the resource with the given annotations, sorted by name.
-func (u upsert) with(annotations []*yaml.Node) *fn.KubeObject {
+// withAnnotations returns a copy of the resource with the given annotations, sorted by name.
+func (u upsert) withAnnotations(annotations []*yaml.Node) *fn.KubeObject {
 	root := yamlnode.Copy(u.root)
 	metadata := yamlnode.Field(root, "metadata")
 	if yamlnode.IsNull(metadata) {
