@@ -230,8 +230,8 @@ results:
 		},
 		{
 			Name:  "a substitution within itself",
-			Items: selfish("{\"$openapi\":\"s\"}", "kpt.dev/v1alpha1", "\n  openAPI: {definitions: {io.k8s.cli.substitutions.s: {x-k8s-cli: {substitution: {pattern: 'a${s}', values: [{marker: '${s}', ref: s}]}}}}}"),
-			Want: "items:\n" + selfish("kpt-set: a${s}", "kpt.dev/v1", "") + `results:
+			Items: minimalPackage("{\"$openapi\":\"s\"}", "kpt.dev/v1alpha1", "\n  openAPI: {definitions: {io.k8s.cli.substitutions.s: {x-k8s-cli: {substitution: {pattern: 'a${s}', values: [{marker: '${s}', ref: s}]}}}}}"),
+			Want: "items:\n" + minimalPackage("kpt-set: a${s}", "kpt.dev/v1", "") + `results:
 - message: Updated version of Kptfile from "kpt.dev/v1alpha1" to "kpt.dev/v1"
   severity: info
 `,
@@ -241,8 +241,8 @@ results:
 	functiontest.EvaluateTwice(t, Function, cases)
 }
 
-// selfish returns a package with a resource that has a comment.
-func selfish(comment, version, more string) string {
+// minimalPackage returns a package with a resource that has a comment.
+func minimalPackage(comment, version, more string) string {
 	return "- apiVersion: " + version + "\n  kind: Kptfile\n  metadata: {name: a}" + more + "\n- kind: A\n  a: x # " + comment + "\n"
 }
 
@@ -281,7 +281,7 @@ results:
 		},
 		{
 			Name: "an unreadable function",
-			Items: selfish("c", "kpt.dev/v1alpha1", "") +
+			Items: minimalPackage("c", "kpt.dev/v1alpha1", "") +
 				"- {kind: F, metadata: {name: f, annotations: {config.k8s.io/function: 'container: ['}}}\n",
 			Want: `
 items:
