@@ -26,6 +26,7 @@ var allowed = []string{
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1",
 	"github.com/krmfn/krmfn/services/evaluation",
 	"github.com/krmfn/krmfn/services/server/connections",
+	"github.com/krmfn/krmfn/services/server/flags",
 	"github.com/krmfn/krmfn/services/server/grpcserver",
 	"github.com/krmfn/krmfn/services/server/logging",
 	"github.com/krmfn/krmfn/services/evaluation/process",

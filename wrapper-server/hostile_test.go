@@ -7,6 +7,7 @@ package main
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"os"
 	"os/exec"
@@ -47,12 +48,16 @@ printf 'kind: ResourceList\nitems: []\n'
 func TestHostileFunction(t *testing.T) {
 	t.Parallel()
 	authority := certificatestest.New(t, "authority")
-	address := serve(t, "KRMFN_POD_UID=1", wrapperapi.AuthoritiesVariable+"="+string(authority.PEM))
 	certificate, key := authority.Issue(t, 24*time.Hour, wrapperapi.RunnerName)
-	pair, err := tls.X509KeyPair(certificate, key)
+	pair, err := tls.X509KeyPair(append(certificate, authority.PEM...), key)
 	if err != nil {
 		t.Fatal(err)
 	}
+	trusted, err := x509.ParseCertificate(pair.Certificate[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := serve(t, "KRMFN_POD_UID=1", wrapperapi.AuthoritiesVariable+"="+wrapperapi.Fingerprint(trusted))
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 		Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true,
 	})))

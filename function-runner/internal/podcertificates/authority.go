@@ -8,11 +8,9 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -38,16 +36,19 @@ const (
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
-	// anchor is the certificate that wrapper servers trust: the authority's own, or its issuer's. In the latter case, chain holds the
-	// certificates between a leaf and anchor.
-	anchor *x509.Certificate
+	// anchor is the fingerprint of the certificate that wrapper servers trust: the authority's own, or its issuer's. chain holds the
+	// certificates between a leaf and this certificate, and this certificate itself, which wrapper servers do not have.
+	anchor string
 	chain  [][]byte
 }
 
-// fingerprint returns a short hash that identifies an authority.
-func fingerprint(c *x509.Certificate) string {
-	sum := sha256.Sum256(c.Raw)
-	return hex.EncodeToString(sum[:])[:16]
+// anchored returns the authority of a key and its certificate. Wrapper servers trust the last certificate of the chain.
+func anchored(key crypto.Signer, certificate *x509.Certificate, chain ...*x509.Certificate) authority {
+	a := authority{certificate: certificate, key: key, anchor: wrapperapi.Fingerprint(chain[len(chain)-1])}
+	for _, c := range chain {
+		a.chain = append(a.chain, c.Raw)
+	}
+	return a
 }
 
 // parse returns the authorities in a Secret, the newest first. Its errors do not contain key material.
@@ -56,13 +57,11 @@ func parse(secret *corev1.Secret) ([]authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", corev1.TLSCertKey, err)
 	}
-	var anchor *x509.Certificate
+	var issuers []*x509.Certificate
 	if text := secret.Data[caKey]; len(text) > 0 {
-		anchors, err := cert.ParseCertsPEM(text)
-		if err != nil {
+		if issuers, err = cert.ParseCertsPEM(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", caKey, err)
 		}
-		anchor = anchors[0]
 	}
 	var found []authority
 	for rest := secret.Data[corev1.TLSPrivateKeyKey]; ; {
@@ -70,17 +69,15 @@ func parse(secret *corev1.Secret) ([]authority, error) {
 		if block, rest = pem.Decode(rest); block == nil {
 			break
 		}
-		a, err := signer(block, certificates)
+		key, certificate, err := signer(block, certificates)
 		if err != nil {
 			return nil, err
 		}
-		if anchor != nil {
-			a.anchor = anchor
-			for _, c := range certificates {
-				a.chain = append(a.chain, c.Raw)
-			}
+		chain := []*x509.Certificate{certificate}
+		if len(issuers) > 0 {
+			chain = append(slices.Clone(certificates), issuers[0])
 		}
-		found = append(found, a)
+		found = append(found, anchored(key, certificate, chain...))
 	}
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%s has no private key in PEM format", corev1.TLSPrivateKeyKey)
@@ -88,27 +85,27 @@ func parse(secret *corev1.Secret) ([]authority, error) {
 	return found, nil
 }
 
-// signer returns the authority for a private key, whose certificate must be among certificates.
-func signer(block *pem.Block, certificates []*x509.Certificate) (authority, error) {
+// signer returns a private key and its certificate, which must be among certificates.
+func signer(block *pem.Block, certificates []*x509.Certificate) (crypto.Signer, *x509.Certificate, error) {
 	parsed, err := keyutil.ParsePrivateKeyPEM(pem.EncodeToMemory(block))
 	key, ok := parsed.(crypto.Signer)
 	if err != nil || !ok {
-		return authority{}, fmt.Errorf("%s has what is no private key", corev1.TLSPrivateKeyKey)
+		return nil, nil, fmt.Errorf("%s has what is no private key", corev1.TLSPrivateKeyKey)
 	}
 	public, ok := key.Public().(interface {
 		Equal(other crypto.PublicKey) bool
 	})
 	if !ok {
-		return authority{}, fmt.Errorf("%s has a private key of an unknown kind", corev1.TLSPrivateKeyKey)
+		return nil, nil, fmt.Errorf("%s has a private key of an unknown kind", corev1.TLSPrivateKeyKey)
 	}
 	at := slices.IndexFunc(certificates, func(c *x509.Certificate) bool { return public.Equal(c.PublicKey) })
 	switch {
 	case at < 0:
-		return authority{}, fmt.Errorf("%s has a private key to which %s has no certificate", corev1.TLSPrivateKeyKey, corev1.TLSCertKey)
+		return nil, nil, fmt.Errorf("%s has a private key to which %s has no certificate", corev1.TLSPrivateKeyKey, corev1.TLSCertKey)
 	case !certificates[at].IsCA:
-		return authority{}, fmt.Errorf("the certificate of %s is no certificate authority: issue it with isCA", corev1.TLSCertKey)
+		return nil, nil, fmt.Errorf("the certificate of %s is no certificate authority: issue it with isCA", corev1.TLSCertKey)
 	}
-	return authority{certificate: certificates[at], key: key, anchor: certificates[at]}, nil
+	return key, certificates[at], nil
 }
 
 // encode encodes authorities in the format that parse reads.
@@ -148,7 +145,10 @@ func newAuthority(lifetime time.Duration) (authority, error) {
 		return authority{}, err
 	}
 	certificate, err := x509.ParseCertificate(der)
-	return authority{certificate: certificate, key: key, anchor: certificate}, err
+	if err != nil {
+		return authority{}, err
+	}
+	return anchored(key, certificate, certificate), nil
 }
 
 // issue creates a client certificate for a function runner, whose key stays in memory. The certificate expires after the lifetime, or

@@ -6,6 +6,7 @@ package podcertificates
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clienttesting "k8s.io/client-go/testing"
-
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 )
 
 // While the Secret is deleted, a function runner that may not create it uses the authority that it has read. When the Secret is there again,
@@ -34,7 +33,7 @@ func TestSecretIsDeleted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); k.Run(ctx, func() {}) }()
-		callsSucceed := func(d time.Duration, pods ...podtemplate.Trust) {
+		callsSucceed := func(d time.Duration, pods ...[]string) {
 			t.Helper()
 			for range int(d / time.Minute) {
 				time.Sleep(time.Minute) // of the bubble's clock
@@ -51,8 +50,8 @@ func TestSecretIsDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		callsSucceed(26*time.Hour, old)
-		if got := k.Trust().Authorities; got != old.Authorities {
-			t.Errorf("Trust() without the Secret = %q, want %q", got, old.Authorities)
+		if got := k.Trust(); !slices.Equal(got, old) {
+			t.Errorf("Trust() without the Secret = %q, want %q", got, old)
 		}
 		again := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, ResourceVersion: "10"}}
 		if err := client.Tracker().Add(again); err != nil {
@@ -60,7 +59,7 @@ func TestSecretIsDeleted(t *testing.T) {
 		}
 		callsSucceed(2*longestLook, old)
 		next := k.Trust()
-		if next.Authorities == old.Authorities {
+		if slices.Equal(next, old) {
 			t.Error("Trust() has no new authority")
 		}
 		callsSucceed(time.Hour, old, next)

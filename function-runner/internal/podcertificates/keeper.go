@@ -4,9 +4,8 @@
 // Package podcertificates authenticates function runners to function pods with client certificates of a certificate authority.
 //
 // The authority is in a Secret that all function runners share. Each function runner issues short-lived certificates for itself, and
-// keeps them in memory only. Function pods get only the public certificate of the authority, so that they hold nothing with which a
-// function could call another pod.
-// another pod.
+// keeps them in memory only. Function pods get only the fingerprint of the authority's certificate, so that they hold nothing with which
+// a function could call another pod.
 package podcertificates
 
 import (
@@ -21,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/server/logging"
 )
@@ -130,34 +128,31 @@ func wait(ctx context.Context, wanted <-chan struct{}, pause time.Duration) {
 	}
 }
 
-// Trust returns the authorities that new function pods must trust.
-func (k *Keeper) Trust() podtemplate.Trust {
+// Trust returns the fingerprints of the authorities that new function pods must trust.
+func (k *Keeper) Trust() []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return trust(k.authorities)
 }
 
-func trust(authorities []authority) (t podtemplate.Trust) {
-	var text strings.Builder
+func trust(authorities []authority) (fingerprints []string) {
 	for _, a := range authorities {
-		if name := fingerprint(a.anchor); !slices.Contains(t.Fingerprints, name) {
-			t.Fingerprints = append(t.Fingerprints, name)
-			text.Write(encodeCertificate(a.anchor))
+		if !slices.Contains(fingerprints, a.anchor) {
+			fingerprints = append(fingerprints, a.anchor)
 		}
 	}
-	t.Authorities = text.String()
-	return t
+	return fingerprints
 }
 
 // adopt replaces the authorities and reports whether Trust has changed.
 func (k *Keeper) adopt(authorities []authority) (different bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	different = trust(k.authorities).Authorities != trust(authorities).Authorities
+	different = !slices.Equal(trust(k.authorities), trust(authorities))
 	// An authority that was renewed with another key may have the same anchor.
 	for i, a := range authorities {
 		if i < len(k.authorities) && !a.certificate.Equal(k.authorities[i].certificate) {
-			delete(k.issued, fingerprint(a.anchor))
+			delete(k.issued, a.anchor)
 		}
 	}
 	k.authorities = authorities

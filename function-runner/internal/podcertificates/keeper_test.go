@@ -27,8 +27,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -81,25 +81,21 @@ func load(t *testing.T, keepers ...*Keeper) {
 }
 
 // accepts checks whether a pod with the given trust accepts a keeper's certificate.
-func accepts(t *testing.T, trust podtemplate.Trust, k *Keeper) error {
+func accepts(t *testing.T, trusted []string, k *Keeper) error {
 	t.Helper()
-	certificate, err := k.certificate(trust.Fingerprints)
+	certificate, err := k.certificate(trusted)
 	if err != nil {
 		return err
 	}
-	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(trust.Authorities))
-	for _, der := range certificate.Certificate[1:] {
+	sent := make([]*x509.Certificate, 0, len(certificate.Certificate))
+	for _, der := range certificate.Certificate {
 		c, err := x509.ParseCertificate(der)
 		if err != nil {
 			t.Fatal(err)
 		}
-		intermediates.AddCert(c)
+		sent = append(sent, c)
 	}
-	_, err = certificate.Leaf.Verify(x509.VerifyOptions{
-		DNSName: wrapperapi.RunnerName, Roots: roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
-	return err
+	return wrapperapi.VerifyRunner(sent, trusted)
 }
 
 // Replicas that start at the same time share one authority.
@@ -124,8 +120,8 @@ func TestReplicasShareTheAuthority(t *testing.T) {
 				if err := accepts(t, keepers[0].Trust(), k); err != nil {
 					t.Error(err)
 				}
-				if got, want := k.Trust(), keepers[0].Trust(); got.Authorities != want.Authorities || len(got.Fingerprints) != 1 {
-					t.Errorf("Trust() of a replica = %v, want %v", got.Fingerprints, want.Fingerprints)
+				if got, want := k.Trust(), keepers[0].Trust(); !slices.Equal(got, want) || len(got) != 1 {
+					t.Errorf("Trust() of a replica = %v, want %v", got, want)
 				}
 			}
 		})
@@ -139,7 +135,7 @@ func TestRotation(t *testing.T) {
 		client := cluster(&corev1.Secret{})
 		writer, reader, off := keeper(client, Own, quarter), keeper(client, Own, quarter), keeper(client, Unused, quarter)
 		load(t, writer, reader)
-		pods := []podtemplate.Trust{writer.Trust()}
+		pods := [][]string{writer.Trust()}
 		changes := 0
 		for range 4 * 90 {
 			time.Sleep(day)
@@ -150,7 +146,7 @@ func TestRotation(t *testing.T) {
 				t.Fatalf("certificate of a replica before its next read: %v, want it accepted", err)
 			}
 			load(t, reader)
-			if before.Authorities != writer.Trust().Authorities {
+			if !slices.Equal(before, writer.Trust()) {
 				changes++
 			}
 			pods = append(pods, writer.Trust())
@@ -160,15 +156,15 @@ func TestRotation(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if len(writer.Trust().Fingerprints) > 2 {
-				t.Fatalf("pods trust %v, want at most 2 authorities", writer.Trust().Fingerprints)
+			if len(writer.Trust()) > 2 {
+				t.Fatalf("pods trust %v, want at most 2 authorities", writer.Trust())
 			}
 		}
 		if changes < 8 {
 			t.Errorf("changes of the authorities in four lifetimes = %d, want at least 8", changes)
 		}
 		// A replica in mode Unused reads the Secret when a pod requires a certificate.
-		if _, err := off.certificate(pods[0].Fingerprints); err == nil {
+		if _, err := off.certificate(pods[0]); err == nil {
 			t.Error("certificate() without an authority = nil error, want an error")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -192,7 +188,7 @@ func TestCertificatesAreShortLived(t *testing.T) {
 		pod := k.Trust()
 		serials := map[string]bool{}
 		for range 35 {
-			c, err := k.certificate(pod.Fingerprints)
+			c, err := k.certificate(pod)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -206,7 +202,7 @@ func TestCertificatesAreShortLived(t *testing.T) {
 			t.Error("the certificate was never replaced")
 		}
 		time.Sleep(2 * time.Hour)
-		if c, err := k.certificate(pod.Fingerprints); err == nil {
+		if c, err := k.certificate(pod); err == nil {
 			t.Errorf("certificate() of an expired authority is valid until %v, want an error", c.Leaf.NotAfter)
 		}
 	})
@@ -233,14 +229,14 @@ func TestRevocation(t *testing.T) {
 	}
 	late := keeper(client, Own, quarter)
 	load(t, k, late)
-	if slices.Contains(k.Trust().Fingerprints, old.Fingerprints[0]) {
+	if slices.Contains(k.Trust(), old[0]) {
 		t.Error("new pods trust the old authority")
 	}
 	// Existing pods can be called until they are replaced.
 	if err := errors.Join(accepts(t, old, k), accepts(t, k.Trust(), late)); err != nil {
 		t.Error(err)
 	}
-	if err := accepts(t, old, late); err == nil || !strings.Contains(err.Error(), old.Fingerprints[0]) {
+	if err := accepts(t, old, late); err == nil || !strings.Contains(err.Error(), old[0]) {
 		t.Errorf("certificate() of a replica without the old authority = %v, want an error with its fingerprint", err)
 	}
 }
@@ -248,7 +244,8 @@ func TestRevocation(t *testing.T) {
 // A Secret of cert-manager has one authority and its issuer. Pods trust the issuer, so that cert-manager can renew the authority.
 func TestExternal(t *testing.T) {
 	t.Parallel()
-	first, second := intermediate(t), intermediate(t)
+	issuer := certificatestest.New(t, "issuer")
+	first, second := intermediate(t, issuer), intermediate(t, issuer)
 	client := cluster(first)
 	k := keeper(client, External, quarter)
 	load(t, k)
@@ -257,16 +254,17 @@ func TestExternal(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.Name, second.Namespace = name, namespace
-	// The issuer is the same, but the key is new.
-	second.Data[caKey] = first.Data[caKey]
 	if err := client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("secrets"), second, namespace); err != nil {
 		t.Fatal(err)
 	}
 	load(t, k)
-	if k.Trust().Fingerprints[0] != pod.Fingerprints[0] {
+	if k.Trust()[0] != pod[0] {
 		t.Error("the trusted root has changed")
 	}
-	if c, err := k.certificate(pod.Fingerprints); err != nil || len(c.Certificate) != 2 || c.Leaf.CheckSignatureFrom(k.authorities[0].certificate) != nil {
+	if err := accepts(t, pod, k); err != nil {
+		t.Error(err)
+	}
+	if c, err := k.certificate(pod); err != nil || c.Leaf.CheckSignatureFrom(k.authorities[0].certificate) != nil {
 		t.Errorf("certificate() = %v, %v, want one of the new authority", c, err)
 	}
 	foreign := keeper(client, Own, quarter)
@@ -276,23 +274,16 @@ func TestExternal(t *testing.T) {
 }
 
 // intermediate returns a Secret like the one that cert-manager writes for a certificate with isCA.
-func intermediate(t *testing.T) *corev1.Secret {
+func intermediate(t *testing.T, issuer *certificatestest.Authority) *corev1.Secret {
 	t.Helper()
-	a, err := newAuthority(quarter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := encode([]authority{a})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data[caKey] = data[corev1.TLSCertKey]
-	return &corev1.Secret{Data: data}
+	certificate, key := issuer.IssueAuthority(t, "function runners")
+	return &corev1.Secret{Data: map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key, caKey: issuer.PEM}}
 }
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	good := intermediate(t).Data
+	issuer := certificatestest.New(t, "issuer")
+	good := intermediate(t, issuer).Data
 	for what, tc := range map[string]struct {
 		secret *corev1.Secret
 		want   string
@@ -301,7 +292,7 @@ func TestErrors(t *testing.T) {
 		"empty":                 {&corev1.Secret{}, "tls.crt"},
 		"no key":                {&corev1.Secret{Data: map[string][]byte{"tls.crt": good["tls.crt"]}}, "tls.key has no private key"},
 		"broken key":            {&corev1.Secret{Data: map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": good["tls.crt"]}}, "what is no private key"},
-		"the key of another":    {&corev1.Secret{Data: map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": intermediate(t).Data["tls.key"]}}, "has no certificate"},
+		"the key of another":    {&corev1.Secret{Data: map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": intermediate(t, issuer).Data["tls.key"]}}, "has no certificate"},
 		"an unreadable issuer":  {&corev1.Secret{Data: map[string][]byte{"tls.crt": good["tls.crt"], "tls.key": good["tls.key"], "ca.crt": []byte("x")}}, "ca.crt"},
 		"not even certificates": {&corev1.Secret{Data: map[string][]byte{"tls.crt": []byte("hunter2"), "tls.key": good["tls.key"]}}, "tls.crt"},
 	} {
@@ -331,7 +322,7 @@ func TestHandshakeWithAnother(t *testing.T) {
 		_, _ = server.Read(make([]byte, 4096))
 		_, _ = server.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 	}()
-	_, _, err := k.Credentials(k.Trust().Fingerprints).ClientHandshake(t.Context(), "pod", client)
+	_, _, err := k.Credentials(k.Trust()).ClientHandshake(t.Context(), "pod", client)
 	if !errors.As(err, new(tls.RecordHeaderError)) {
 		t.Errorf("ClientHandshake() = %v, want a RecordHeaderError", err)
 	}

@@ -42,7 +42,7 @@ type TemplateSource struct {
 	Reloaded func(changed bool, err error)
 	// Trust returns the clients that wrapper servers accept. If Trust is nil, they accept all clients. Trust applies to injected wrapper
 	// servers, and with TrustAlways also to wrapper servers from a ConfigMap, which may not support it.
-	Trust       func() podtemplate.Trust
+	Trust       func() []string
 	TrustAlways bool
 	Log         *slog.Logger
 }

@@ -16,18 +16,12 @@ import (
 // HealthPort is the port on which a wrapper server with TLS answers the kubelet's health checks in plain text.
 const HealthPort = 9448
 
-// Trust holds the certificate authorities that wrapper servers trust. It holds no secrets.
-type Trust struct {
-	// Authorities are certificates in PEM format, and Fingerprints are their fingerprints.
-	Authorities  string
-	Fingerprints []string
-}
-
-// Secured returns a copy of the template whose wrapper servers accept connections only from function runners. Probes of the wrapper
-// server's port use the health port instead. A wrapper server without support for TLS does not start.
-func (t *Template) Secured(trust Trust) (*Template, error) {
-	secured := &Template{Pod: *t.Pod.DeepCopy(), Service: t.Service, imageUser: t.imageUser, Injected: t.Injected, authorities: trust.Authorities}
-	secured.Pod.Annotations = with(t.Pod.Annotations, map[string]string{functionpod.AuthoritiesAnnotation: strings.Join(trust.Fingerprints, ",")})
+// Secured returns a copy of the template whose wrapper servers accept connections only from function runners, which present certificates
+// of the authorities with the given fingerprints. Probes of the wrapper server's port use the health port instead. A wrapper server
+// without support for TLS does not start.
+func (t *Template) Secured(authorities []string) (*Template, error) {
+	secured := &Template{Pod: *t.Pod.DeepCopy(), Service: t.Service, imageUser: t.imageUser, Injected: t.Injected, authorities: strings.Join(authorities, ",")}
+	secured.Pod.Annotations = with(t.Pod.Annotations, map[string]string{functionpod.AuthoritiesAnnotation: secured.authorities})
 	function := secured.function()
 	function.Args = append(function.Args, "--"+wrapperapi.TLSFlag, "--"+wrapperapi.HealthPortFlag, strconv.Itoa(HealthPort))
 	for _, probe := range []*corev1.Probe{function.LivenessProbe, function.ReadinessProbe, function.StartupProbe} {

@@ -30,7 +30,7 @@ type Template struct {
 
 	// imageUser makes functions run as their images' users if these are known not to be root.
 	imageUser bool
-	// authorities are Trust.Authorities, or empty for pods without TLS.
+	// authorities are the fingerprints that Secured got, separated by commas, or empty for pods without TLS.
 	authorities string
 }
 

@@ -39,7 +39,7 @@ func (o *options) flags() *pflag.FlagSet {
 	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "maximum number of evaluations at once; ten times as many may wait")
 	flags.IntVar(&o.standby, "standby-processes", 1, "number of standby processes, started before their calls; each answers one call and ends after 30 idle seconds")
 	flags.BoolVar(&o.worker, "worker", false, "run the function as a worker, one process for many calls, if it speaks the worker protocol")
-	flags.BoolVar(&o.tls, wrapperapi.TLSFlag, false, "accept only connections of function runners, by TLS with a client certificate that an authority in $"+wrapperapi.AuthoritiesVariable+" has signed for "+wrapperapi.RunnerName)
+	flags.BoolVar(&o.tls, wrapperapi.TLSFlag, false, "accept only connections of function runners, by TLS with a client certificate for "+wrapperapi.RunnerName+", signed by an authority whose fingerprint is in $"+wrapperapi.AuthoritiesVariable)
 	flags.IntVar(&o.healthPort, wrapperapi.HealthPortFlag, 9448, "with --tls, port of the health service in plain text, for the kubelet")
 	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long to wait for running evaluations after SIGTERM")
 	return flags

@@ -28,8 +28,9 @@ const (
 		"Unavailable before anything runs: the address belonged to a pod that is gone. It answers requests that name neither, such as those\n" +
 		"of Porch's function runner and of the kubelet, and all requests if the variables are not set. The function does not receive\n" +
 		"variables that begin with `KRMFN_`, `OTEL_` and `GRPC_`."
-	aboutTLS = "With `--tls`, only function runners can connect: clients must show a certificate that one of the authorities in\n" +
-		"`KRMFN_RUNNER_AUTHORITIES` (PEM) has signed for `function-runner.krmfn.dev`. The wrapper server's own key exists in its memory only.\n" +
+	aboutTLS = "With `--tls`, only function runners can connect: clients must show a certificate for\n" +
+		"`function-runner.krmfn.dev`, together with the certificate of the authority that signed it. `KRMFN_RUNNER_AUTHORITIES` holds the\n" +
+		"SHA-256 fingerprints of these authorities, separated by commas. The wrapper server's own key exists in its memory only.\n" +
 		"The kubelet uses the health service on `--health-port`, in plain text. See [TLS between the function runner and function\n" +
 		"pods](operate.md#tls-between-the-function-runner-and-function-pods)."
 	aboutMemory = "## Memory\n" +

@@ -8,8 +8,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +26,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
@@ -43,7 +46,7 @@ func secured(ctx context.Context, o options, environ []string, refused func(), l
 	if !o.tls {
 		return grpcserver.Guard{}, nil
 	}
-	authorities, err := authorities(environ)
+	trusted, err := authorities(environ)
 	if err != nil {
 		return grpcserver.Guard{}, err
 	}
@@ -57,7 +60,11 @@ func secured(ctx context.Context, o options, environ []string, refused func(), l
 	}
 	secure := credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate},
-		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities, VerifyConnection: isRunner,
+		// The authorities are known by their fingerprints only, so VerifyConnection verifies the certificate.
+		ClientAuth: tls.RequireAnyClientCert,
+		VerifyConnection: func(state tls.ConnectionState) error {
+			return wrapperapi.VerifyRunner(state.PeerCertificates, trusted)
+		},
 		// A resumed session could outlive the client's certificate.
 		SessionTicketsDisabled: true,
 		// Each TLS record is a separate write. Small records reduce latency on slow links only.
@@ -66,21 +73,16 @@ func secured(ctx context.Context, o options, environ []string, refused func(), l
 	return grpcserver.Guard{Credentials: &runnersOnly{TransportCredentials: secure, refused: refused, log: log}, Health: health}, nil
 }
 
-// authorities returns the authorities that sign function runners' certificates.
-func authorities(environ []string) (*x509.CertPool, error) {
-	pool := x509.NewCertPool()
-	for _, kv := range environ {
-		if key, value, _ := strings.Cut(kv, "="); key == wrapperapi.AuthoritiesVariable && pool.AppendCertsFromPEM([]byte(value)) {
-			return pool, nil
+// authorities returns the fingerprints of the authorities that sign certificates of function runners.
+func authorities(environ []string) ([]string, error) {
+	list := strings.Split(flags.Getenv(environ, wrapperapi.AuthoritiesVariable), ",")
+	for _, fingerprint := range list {
+		if sum, err := hex.DecodeString(fingerprint); err != nil || len(sum) != sha256.Size {
+			return nil, fmt.Errorf("--%s needs SHA-256 fingerprints of certificate authorities in %s, and %q is none",
+				wrapperapi.TLSFlag, wrapperapi.AuthoritiesVariable, fingerprint)
 		}
 	}
-	return nil, fmt.Errorf("--%s requires certificates of function runners, but %s has no certificate authority in PEM format",
-		wrapperapi.TLSFlag, wrapperapi.AuthoritiesVariable)
-}
-
-// isRunner rejects certificates that the authority has signed for other names.
-func isRunner(state tls.ConnectionState) error {
-	return state.PeerCertificates[0].VerifyHostname(wrapperapi.RunnerName)
+	return list, nil
 }
 
 // selfSigned returns a certificate with a new key.

@@ -5,10 +5,12 @@ package server
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,11 +53,29 @@ func freeAddress(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// client returns the TLS config of a client whose certificate has been valid for an hour, for the given total lifetime.
+// fingerprint returns the fingerprint of an authority, as function runners write it into pods.
+func fingerprint(t testing.TB, authority *certificatestest.Authority) string {
+	t.Helper()
+	block, _ := pem.Decode(authority.PEM)
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wrapperapi.Fingerprint(certificate)
+}
+
+// client returns the TLS settings of a client. Its certificate is valid for a lifetime that began an hour ago, and it also sends the
+// certificate of the authority.
 func client(t testing.TB, from *certificatestest.Authority, lifetime time.Duration, names ...string) *tls.Config {
 	t.Helper()
+	return sending(t, from, from.PEM, lifetime, names...)
+}
+
+// sending returns the TLS settings of a client that sends further certificates after its own.
+func sending(t testing.TB, from *certificatestest.Authority, further []byte, lifetime time.Duration, names ...string) *tls.Config {
+	t.Helper()
 	certificate, key := from.Issue(t, lifetime, names...)
-	pair, err := tls.X509KeyPair(certificate, key)
+	pair, err := tls.X509KeyPair(slices.Concat(certificate, further), key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,18 +100,20 @@ func TestOnlyFunctionRunnersMayCall(t *testing.T) {
 	t.Parallel()
 	const long = 24 * time.Hour
 	before, now, foreign := certificatestest.New(t, "same name"), certificatestest.New(t, "same name"), certificatestest.New(t, "same name")
-	address, health := guarded(t, string(before.PEM)+string(now.PEM))
+	address, health := guarded(t, fingerprint(t, before)+","+fingerprint(t, now))
 	for name, tc := range map[string]struct {
 		config *tls.Config
 		want   string
 	}{
 		"current authority":                  {client(t, now, long, wrapperapi.RunnerName), ""},
 		"previous authority":                 {client(t, before, long, wrapperapi.RunnerName), ""},
-		"foreign authority of the same name": {client(t, foreign, long, wrapperapi.RunnerName), "unknown certificate authority"},
-		"expired":                            {client(t, now, time.Minute, wrapperapi.RunnerName), "expired certificate"},
-		"another name":                       {client(t, now, long, "pod.krmfn.dev"), "bad certificate"},
-		"no name":                            {client(t, now, long), "bad certificate"},
-		"no certificate":                     {&tls.Config{InsecureSkipVerify: true}, "certificate required"},
+		"foreign authority of the same name": {client(t, foreign, long, wrapperapi.RunnerName), "bad certificate"},
+		"foreign authority, with a trusted one that did not sign it": {sending(t, foreign, now.PEM, long, wrapperapi.RunnerName), "bad certificate"},
+		"without its authority": {sending(t, now, nil, long, wrapperapi.RunnerName), "bad certificate"},
+		"expired":               {client(t, now, time.Minute, wrapperapi.RunnerName), "bad certificate"},
+		"another name":          {client(t, now, long, "pod.krmfn.dev"), "bad certificate"},
+		"no name":               {client(t, now, long), "bad certificate"},
+		"no certificate":        {&tls.Config{InsecureSkipVerify: true}, "certificate required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,9 +155,10 @@ func isRefusal(err error, alert string) bool {
 // With --tls and without authorities, the server does not start.
 func TestNoAuthorities(t *testing.T) {
 	t.Parallel()
-	key := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("x")}))
+	good := fingerprint(t, certificatestest.New(t, "authority"))
 	for name, environ := range map[string][]string{
-		"none": nil, "empty": {wrapperapi.AuthoritiesVariable + "="}, "no certificate": {wrapperapi.AuthoritiesVariable + "=" + key},
+		"none": nil, "empty": {wrapperapi.AuthoritiesVariable + "="}, "no fingerprint": {wrapperapi.AuthoritiesVariable + "=x"},
+		"a short one": {wrapperapi.AuthoritiesVariable + "=" + good[:16]}, "a broken second one": {wrapperapi.AuthoritiesVariable + "=" + good + ","},
 	} {
 		err := Run(t.Context(), []string{"--port=0", "--health-port=0", "--tls", "--", "fn"}, environ, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), wrapperapi.AuthoritiesVariable) {
@@ -147,7 +170,7 @@ func TestNoAuthorities(t *testing.T) {
 // FuzzHandshake sends arbitrary bytes instead of a handshake. The server must continue to serve function runners, and no other clients.
 func FuzzHandshake(f *testing.F) {
 	authority := certificatestest.New(f, "authority")
-	address, health := guarded(f, string(authority.PEM))
+	address, health := guarded(f, fingerprint(f, authority))
 	config := client(f, authority, 24*time.Hour, wrapperapi.RunnerName)
 	for _, seed := range []string{
 		"", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x03", "\x16\x03\x03\xff\xff", "\x15\x03\x03\x00\x02\x02\x28",

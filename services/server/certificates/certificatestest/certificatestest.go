@@ -67,6 +67,20 @@ func (a *Authority) Issue(t testing.TB, lifetime time.Duration, names ...string)
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
+	return a.sign(t, template, own)
+}
+
+// IssueAuthority makes a certificate with which its owner can sign others.
+func (a *Authority) IssueAuthority(t testing.TB, name string) (certificate, key []byte) {
+	t.Helper()
+	template := template(name)
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	return a.sign(t, template, newKey(t))
+}
+
+// sign makes a certificate of a template for the owner of a key.
+func (a *Authority) sign(t testing.TB, template *x509.Certificate, own *ecdsa.PrivateKey) (certificate, key []byte) {
+	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, own.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
