@@ -15,8 +15,8 @@ import (
 const (
 	// ImageLabel is a label of every function pod. Its value is the pod's name.
 	ImageLabel = "fn.kpt.dev/image"
-	// SlotLabel is the label with the pod's ordinal in its pool.
-	SlotLabel = "krmfn.dev/slot"
+	// OrdinalLabel is the label with the pod's ordinal in its pool.
+	OrdinalLabel = "krmfn.dev/ordinal"
 	// PoolLabel is a label of function pods that krmfn created.
 	PoolLabel = "krmfn.dev/pool"
 	// ReferenceAnnotation is the annotation with the image reference that callers use.

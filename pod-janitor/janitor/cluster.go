@@ -127,7 +127,7 @@ func (j *Janitor) list(ctx context.Context) (sweep.Objects, error) {
 			return sweep.Objects{}, fmt.Errorf("get Secret %s/%s (--registry-auth-secret-name): %w", namespace, name, err)
 		}
 	}
-	objects.Services, err = pages[*corev1.Service](ctx, functionpod.PoolLabel+","+functionpod.SlotLabel,
+	objects.Services, err = pages[*corev1.Service](ctx, functionpod.PoolLabel+","+functionpod.OrdinalLabel,
 		func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return services.List(ctx, options)
 		})

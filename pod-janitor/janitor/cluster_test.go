@@ -36,7 +36,7 @@ func newCluster(objects ...metav1.Object) (*Janitor, *server) {
 }
 
 func named(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Labels: map[string]string{functionpod.PoolLabel: "p", functionpod.SlotLabel: "1"}}
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{functionpod.PoolLabel: "p", functionpod.OrdinalLabel: "1"}}
 }
 
 func pods(n int) []metav1.Object {

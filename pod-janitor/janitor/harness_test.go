@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func labelled(name string, age time.Duration) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, CreationTimestamp: metav1.NewTime(time.Now().Add(-age)),
-		Labels: map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: "p", functionpod.SlotLabel: "1"},
+		Labels: map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: "p", functionpod.OrdinalLabel: "1"},
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-// slotLabel and templateAnnotation are metadata keys of function pods. Package podtemplate of the function runner defines them.
-const slotLabel, templateAnnotation = "krmfn.dev/slot", "fn.kpt.dev/template-version"
+// ordinalLabel and templateAnnotation are metadata keys of function pods. Package podtemplate of the function runner defines them.
+const ordinalLabel, templateAnnotation = "krmfn.dev/ordinal", "fn.kpt.dev/template-version"
 
 // podServer implements the part of the Kubernetes API that a function runner needs to adopt pods. It lists pods and never sends a watch
 // event.
@@ -65,7 +65,7 @@ func poolsOf(count int, made *corev1.Pod, address string) []corev1.Pod {
 		pod.Name = fmt.Sprintf("f%d-v1-1-%s", i, hash)
 		pod.UID, pod.Status.PodIP, pod.Status.PodIPs = types.UID(pod.Name), address, []corev1.PodIP{{IP: address}}
 		pod.Annotations[install.ReferenceAnnotation] = image
-		pod.Labels[install.PoolLabel], pod.Labels[install.ImageLabel], pod.Labels[slotLabel] = hash, pod.Name, "1"
+		pod.Labels[install.PoolLabel], pod.Labels[install.ImageLabel], pod.Labels[ordinalLabel] = hash, pod.Name, "1"
 		pods[i] = *pod
 	}
 	return pods

@@ -91,7 +91,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		pods, err := f.FunctionPods(ctx, image)
 		Expect(err).NotTo(HaveOccurred())
 		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
-		for i, label := range []string{install.SlotLabel, install.ImageLabel} {
+		for i, label := range []string{install.OrdinalLabel, install.ImageLabel} {
 			fixture.AwaitCalls(ctx, calls, 100)
 			Expect(f.Relabel(ctx, &pods[i], label, "changed")).To(Succeed())
 		}

@@ -161,7 +161,7 @@ func TestForeignPods(t *testing.T) {
 		// Neither the labels nor the name make a pod ours.
 		forged := porch.DeepCopy()
 		forged.Name = "forged"
-		forged.Labels = map[string]string{functionpod.ImageLabel: "forged", functionpod.PoolLabel: "01234567", functionpod.SlotLabel: "1"}
+		forged.Labels = map[string]string{functionpod.ImageLabel: "forged", functionpod.PoolLabel: "01234567", functionpod.OrdinalLabel: "1"}
 		c.Put(forged)
 		r := start(t, c)
 		own := r.mustCall(digest("a"))

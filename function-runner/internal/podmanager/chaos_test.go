@@ -164,7 +164,9 @@ func (w *world) disturb() {
 	case 4:
 		_ = w.cluster.Client.CoreV1().Pods(simulation.Namespace).Delete(w.t.Context(), pod, metav1.DeleteOptions{}) // it may not exist any more
 	case 5:
-		w.cluster.Change(pod, func(p *corev1.Pod) { p.Labels[functionpod.SlotLabel], p.Labels[functionpod.ImageLabel] = "9", "other" })
+		w.cluster.Change(pod, func(p *corev1.Pod) {
+			p.Labels[functionpod.OrdinalLabel], p.Labels[functionpod.ImageLabel] = "9", "other"
+		})
 	case 6:
 		w.cluster.Change(pod, func(p *corev1.Pod) { delete(p.Labels, functionpod.ImageLabel) })
 	case 7:

@@ -224,12 +224,12 @@ func (m *Manager) avoid(mem *member, pod *corev1.Pod) {
 
 // labels returns the labels of the pod with an ordinal.
 func (w *workload) labels(ordinal int) map[string]string {
-	return map[string]string{functionpod.ImageLabel: w.ID.Of(ordinal), functionpod.PoolLabel: w.ID.Hash(), functionpod.SlotLabel: strconv.Itoa(ordinal)}
+	return map[string]string{functionpod.ImageLabel: w.ID.Of(ordinal), functionpod.PoolLabel: w.ID.Hash(), functionpod.OrdinalLabel: strconv.Itoa(ordinal)}
 }
 
 // labelled reports whether a pod has the labels of the pod with an ordinal.
 func (w *workload) labelled(ordinal int, pod *corev1.Pod) bool {
-	return maps.Equal(w.labels(ordinal), only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel))
+	return maps.Equal(w.labels(ordinal), only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.OrdinalLabel))
 }
 
 // restoreLabels restores the labels that select a pod, and returns the pod.

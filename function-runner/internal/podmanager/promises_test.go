@@ -126,7 +126,7 @@ func TestUseIsNotedLater(t *testing.T) {
 func TestRewrittenPods(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*corev1.Pod){
-		"slot":            func(p *corev1.Pod) { p.Labels[functionpod.SlotLabel] = "7" },
+		"slot":            func(p *corev1.Pod) { p.Labels[functionpod.OrdinalLabel] = "7" },
 		"pool":            func(p *corev1.Pod) { p.Labels[functionpod.PoolLabel] = "other" },
 		"image label":     func(p *corev1.Pod) { p.Labels[functionpod.ImageLabel] = "other" },
 		"no labels":       func(p *corev1.Pod) { p.Labels = nil },
@@ -149,7 +149,7 @@ func TestRewrittenPods(t *testing.T) {
 					r.mustCall(digest("a"))
 					time.Sleep(10 * time.Second)
 				}
-				if p := c.Pods()[0]; p.Name == pod && p.Annotations[functionpod.DigestAnnotation] == digest("a") && p.Labels[functionpod.SlotLabel] != "1" {
+				if p := c.Pods()[0]; p.Name == pod && p.Annotations[functionpod.DigestAnnotation] == digest("a") && p.Labels[functionpod.OrdinalLabel] != "1" {
 					t.Errorf("labels = %v, want them restored", p.Labels)
 				}
 				_ = c.Client.CoreV1().Pods(simulation.Namespace).Delete(t.Context(), pod, metav1.DeleteOptions{})

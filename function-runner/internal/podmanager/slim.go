@@ -30,7 +30,7 @@ func (s *slimmer) slim(object any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels: only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel),
+			Labels: only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.OrdinalLabel),
 			Annotations: only(pod.Annotations, functionpod.TemplateAnnotation, functionpod.ReferenceAnnotation, functionpod.DigestAnnotation,
 				functionpod.LastUseAnnotation, functionpod.TTLAnnotation, functionpod.AuthoritiesAnnotation),
 		},

@@ -61,8 +61,8 @@ type Values struct {
 	ByReference bool
 }
 
-// Build returns the pod of a function with an ordinal (slot), and its Service. Both get the given name.
-func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.Pod, *corev1.Service, error) {
+// Build returns the pod of a function with an ordinal, and its Service. Both get the given name.
+func (t *Template) Build(v *Values, namespace, name string, ordinal int) (*corev1.Pod, *corev1.Service, error) {
 	if len(v.Command) == 0 {
 		return nil, nil, fmt.Errorf("image %s has neither entrypoint nor command: it is no function", v.Reference)
 	}
@@ -72,7 +72,7 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	}
 	pod.TypeMeta = metav1.TypeMeta{}
 	pod.Name, pod.Namespace = name, namespace
-	pod.Labels = with(pod.Labels, map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: v.Pool, functionpod.SlotLabel: strconv.Itoa(slot)})
+	pod.Labels = with(pod.Labels, map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: v.Pool, functionpod.OrdinalLabel: strconv.Itoa(ordinal)})
 	pod.Annotations = with(pod.Annotations, map[string]string{
 		functionpod.TemplateAnnotation: t.VersionFor(v), functionpod.TTLAnnotation: v.TTL.String(),
 		functionpod.ReferenceAnnotation: v.Reference, functionpod.DigestAnnotation: v.Digest,
@@ -103,7 +103,7 @@ func (t *Template) Build(v *Values, namespace, name string, slot int) (*corev1.P
 	}
 	place(&pod.Spec, v.Platforms)
 	avoid(&pod.Spec, v.AvoidNodes)
-	return pod, t.service(v, namespace, name, slot), nil
+	return pod, t.service(v, namespace, name, ordinal), nil
 }
 
 // base returns a copy of the template's pod with overrides and patches. Build sets the mandatory fields afterwards, so that neither can
@@ -132,12 +132,12 @@ func (v *Values) processes() (args []string) {
 	return args
 }
 
-func (t *Template) service(v *Values, namespace, name string, slot int) *corev1.Service {
+func (t *Template) service(v *Values, namespace, name string, ordinal int) *corev1.Service {
 	service := t.Service.DeepCopy()
 	service.TypeMeta = metav1.TypeMeta{}
 	service.Name, service.Namespace, service.GenerateName = name, namespace, ""
 	service.Labels = with(service.Labels, map[string]string{
-		"app.kubernetes.io/name": name, functionpod.PoolLabel: v.Pool, functionpod.SlotLabel: strconv.Itoa(slot),
+		"app.kubernetes.io/name": name, functionpod.PoolLabel: v.Pool, functionpod.OrdinalLabel: strconv.Itoa(ordinal),
 	})
 	service.Spec.Selector = with(service.Spec.Selector, map[string]string{functionpod.ImageLabel: name})
 	return service

@@ -66,7 +66,7 @@ func settings(t *rapid.T) map[string]any {
 	case 0:
 		maps.Copy(spec, chosen(t, hostile, 1, 1))
 	case 1:
-		keys = append(keys, functionpod.PoolLabel, functionpod.ImageLabel, functionpod.SlotLabel, functionpod.DigestAnnotation, "$patch")
+		keys = append(keys, functionpod.PoolLabel, functionpod.ImageLabel, functionpod.OrdinalLabel, functionpod.DigestAnnotation, "$patch")
 	}
 	value := rapid.SampledFrom([]any{"a", "", nil})
 	values := rapid.MapOfN(rapid.SampledFrom(keys), value, 0, 2)
@@ -126,7 +126,7 @@ func TestPatchesLeaveWhatCounts(t *testing.T) {
 func essence(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	spec := &pod.Spec
-	pod.Labels = only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.SlotLabel)
+	pod.Labels = only(pod.Labels, functionpod.ImageLabel, functionpod.PoolLabel, functionpod.OrdinalLabel)
 	pod.Annotations = only(pod.Annotations, functionpod.ReferenceAnnotation, functionpod.DigestAnnotation, functionpod.TTLAnnotation)
 	spec.RuntimeClassName, spec.HostUsers, spec.NodeSelector, spec.Tolerations, spec.Affinity, spec.TopologySpreadConstraints = nil, nil, nil, nil, nil, nil
 	spec.PriorityClassName, spec.SchedulerName = "", ""

@@ -91,7 +91,7 @@ func TestTemplateOfPorch(t *testing.T) {
 	pod, service := build(t, template, f)
 	want := metav1.ObjectMeta{
 		Name: "fn-v1-2-0123abcd", Namespace: "fns",
-		Labels: map[string]string{"team": "a", "fn.kpt.dev/image": "fn-v1-2-0123abcd", "krmfn.dev/pool": "0123abcd", "krmfn.dev/slot": "2"},
+		Labels: map[string]string{"team": "a", "fn.kpt.dev/image": "fn-v1-2-0123abcd", "krmfn.dev/pool": "0123abcd", "krmfn.dev/ordinal": "2"},
 		Annotations: map[string]string{
 			"fn.kpt.dev/template-version": template.VersionFor(f), "krmfn.dev/image": "r.io/fn:v1", "krmfn.dev/digest": "sha256:1", "krmfn.dev/ttl": "30m0s",
 		},
@@ -101,7 +101,7 @@ func TestTemplateOfPorch(t *testing.T) {
 	}
 	want = metav1.ObjectMeta{
 		Name: "fn-v1-2-0123abcd", Namespace: "fns",
-		Labels:      map[string]string{"app.kubernetes.io/name": "fn-v1-2-0123abcd", "krmfn.dev/pool": "0123abcd", "krmfn.dev/slot": "2"},
+		Labels:      map[string]string{"app.kubernetes.io/name": "fn-v1-2-0123abcd", "krmfn.dev/pool": "0123abcd", "krmfn.dev/ordinal": "2"},
 		Annotations: map[string]string{"note": "kept"},
 	}
 	if diff := cmp.Diff(want, service.ObjectMeta); diff != "" {

@@ -38,7 +38,7 @@ func functionPod(name string, options ...podOption) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7", CreationTimestamp: ago(72 * time.Hour),
-			Labels: map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: "p", functionpod.SlotLabel: "1"},
+			Labels: map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: "p", functionpod.OrdinalLabel: "1"},
 			Annotations: map[string]string{
 				functionpod.ReferenceAnnotation: image, functionpod.TemplateAnnotation: "t1",
 				functionpod.LastUseAnnotation: noted(time.Minute), functionpod.TTLAnnotation: "40m",

@@ -32,7 +32,7 @@ func drawPod(t *rapid.T, name string) *corev1.Pod {
 			delete(pod.Annotations, key)
 		}
 	}
-	for _, key := range []string{functionpod.PoolLabel, functionpod.SlotLabel, functionpod.WarmerLabel} {
+	for _, key := range []string{functionpod.PoolLabel, functionpod.OrdinalLabel, functionpod.WarmerLabel} {
 		switch rapid.IntRange(0, 5).Draw(t, key) {
 		case 0:
 			delete(pod.Labels, key)
@@ -58,7 +58,7 @@ func drawPod(t *rapid.T, name string) *corev1.Pod {
 func mine(o metav1.Object) bool {
 	l := o.GetLabels()
 	_, isPod := o.(*corev1.Pod)
-	return l[functionpod.PoolLabel] != "" && l[functionpod.SlotLabel] != "" || isPod && l[functionpod.WarmerLabel] != ""
+	return l[functionpod.PoolLabel] != "" && l[functionpod.OrdinalLabel] != "" || isPod && l[functionpod.WarmerLabel] != ""
 }
 
 // Whatever there is: nobody else's object is decided on, none that is young, or goes; and no running pod of ours that was used
@@ -106,7 +106,7 @@ func TestNeverDeleted(t *testing.T) {
 
 // checkUse fails if a pod is deleted that may be in use.
 func checkUse(t *rapid.T, pod *corev1.Pod, d sweep.Decision) {
-	if d.Reason == sweep.Failed || d.Reason == sweep.Finished || pod.Labels[functionpod.PoolLabel] == "" || pod.Labels[functionpod.SlotLabel] == "" {
+	if d.Reason == sweep.Failed || d.Reason == sweep.Finished || pod.Labels[functionpod.PoolLabel] == "" || pod.Labels[functionpod.OrdinalLabel] == "" {
 		return
 	}
 	last, err := time.Parse(time.RFC3339, pod.Annotations[functionpod.LastUseAnnotation])

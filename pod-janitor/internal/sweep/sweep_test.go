@@ -287,9 +287,9 @@ func TestOthers(t *testing.T) {
 		nil,
 		{functionpod.ImageLabel: "fn-1"},
 		{functionpod.PoolLabel: "p"},
-		{functionpod.SlotLabel: "1"},
-		{functionpod.PoolLabel: "", functionpod.SlotLabel: "1"},
-		{functionpod.PoolLabel: "p", functionpod.SlotLabel: ""},
+		{functionpod.OrdinalLabel: "1"},
+		{functionpod.PoolLabel: "", functionpod.OrdinalLabel: "1"},
+		{functionpod.PoolLabel: "p", functionpod.OrdinalLabel: ""},
 		{functionpod.WarmerLabel: ""},
 		{functionpod.PullSecretLabel: functionpod.Keeper},
 	} {

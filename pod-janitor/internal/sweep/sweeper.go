@@ -48,7 +48,7 @@ func newSweeper(objects Objects, rules Rules, now time.Time) *sweeper {
 // isFunction tells pods and Services of our function runners from those of other makers.
 func isFunction(o metav1.Object) bool {
 	labels := o.GetLabels()
-	return labels[functionpod.PoolLabel] != "" && labels[functionpod.SlotLabel] != ""
+	return labels[functionpod.PoolLabel] != "" && labels[functionpod.OrdinalLabel] != ""
 }
 
 func isWarmer(o metav1.Object) bool { return o.GetLabels()[functionpod.WarmerLabel] != "" }

@@ -11,10 +11,10 @@ const (
 	ImageLabel = "fn.kpt.dev/image"
 	// TemplateAnnotation holds the version of the pod template.
 	TemplateAnnotation = "fn.kpt.dev/template-version"
-	// PoolLabel holds the hash of the pool, and SlotLabel the pod's ordinal in the pool. Only objects created by function
+	// PoolLabel holds the hash of the pool, and OrdinalLabel the pod's ordinal in the pool. Only objects created by function
 	// runners have these labels.
-	PoolLabel = "krmfn.dev/pool"
-	SlotLabel = "krmfn.dev/slot"
+	PoolLabel    = "krmfn.dev/pool"
+	OrdinalLabel = "krmfn.dev/ordinal"
 	// ReferenceAnnotation holds the requested image, because a label cannot hold every reference.
 	ReferenceAnnotation = "krmfn.dev/image"
 	// DigestAnnotation holds the digest of the image when the pool was created. Pods of older function runners may lack it. Do
