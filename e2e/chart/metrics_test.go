@@ -114,6 +114,24 @@ func TestConfigurationsAreDocumented(t *testing.T) {
 	}
 }
 
+// A maximum is named like what it limits, with the suffix _max, and a point in time has the suffix _timestamp_seconds.
+func TestMetricNamesAreConventional(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, m := range registeredMetrics(t) {
+		names[m.name] = true
+	}
+	for name := range names {
+		limited, isMaximum := strings.CutSuffix(name, "_max")
+		if strings.Contains(name, "_max_") || isMaximum && !names[limited] {
+			t.Errorf("%s is no maximum by its name, want the name of a metric and _max", name)
+		}
+		if strings.Contains(name, "expiry") && !strings.HasSuffix(name, "_timestamp_seconds") {
+			t.Errorf("%s is a point in time, want the suffix _timestamp_seconds", name)
+		}
+	}
+}
+
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	var pages strings.Builder
@@ -126,9 +144,6 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	for _, m := range registeredMetrics(t) {
 		name := strings.TrimSuffix(m.series()[0], "_bucket")
-		if strings.HasPrefix(name, "krm_janitor_") { // The pod janitor pushes its metrics under their registered names.
-			name = m.name
-		}
 		if !strings.Contains(pages.String(), "`"+name+"`") {
 			t.Errorf("no page in docs documents the metric %s", name)
 		}

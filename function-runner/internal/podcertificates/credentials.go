@@ -94,14 +94,14 @@ func (k *Keeper) certificate(trusted []string) (*tls.Certificate, error) {
 // Measure registers metrics. Call it before Run:
 //
 //   - krm_function_pod_handshakes_failed: TLS handshakes with function pods that failed
-//   - krm_function_pod_authority_expiry_seconds: when the newest certificate authority expires, in seconds since the epoch
+//   - krm_function_pod_authority_expiry_timestamp_seconds: when the newest certificate authority expires, in seconds since the epoch
 func (k *Keeper) Measure(meter metric.Meter) error {
 	var err error
 	k.refused, err = meter.Int64Counter("krm_function_pod_handshakes_failed", metric.WithDescription("TLS handshakes with function pods that failed."))
 	if err != nil {
 		return err
 	}
-	_, err = meter.Int64ObservableGauge("krm_function_pod_authority_expiry_seconds",
+	_, err = meter.Int64ObservableGauge("krm_function_pod_authority_expiry_timestamp_seconds",
 		metric.WithDescription("When the newest certificate authority for function pods expires, in seconds since the epoch."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			k.mu.Lock()

@@ -35,8 +35,8 @@ type metrics struct {
 //
 //   - krm_function_pods (image, state): function pods by state, see package lifecycle
 //   - krm_function_waiting (image): calls that wait for a lease
-//   - krm_function_max_pods, krm_function_max_waiting (image): maximum number of pods and of waiting calls
-//   - krm_function_places, krm_function_places_used (image): capacity of the ready pods for calls of this replica, and calls in flight
+//   - krm_function_pods_max, krm_function_waiting_max (image): maximum number of pods and of waiting calls
+//   - krm_function_leases, krm_function_leases_max (image): calls of this replica in ready pods, and how many these pods can run at once
 //   - krm_function_pools_backing_off (image): pools that delay the next pod because pods failed to start
 func (m *Manager) measure(meter metric.Meter) error {
 	var errs [10]error
@@ -46,18 +46,18 @@ func (m *Manager) measure(meter metric.Meter) error {
 	m.metrics.evictions, errs[2] = meter.Int64Counter("krm_function_pod_evictions", metric.WithDescription("Function pods that were deleted."))
 	pods, err := meter.Int64ObservableGauge("krm_function_pods", metric.WithDescription("Function pods by state."))
 	errs[3] = err
-	waiting, err := meter.Int64ObservableGauge("krm_function_waiting", metric.WithDescription("Calls that wait for a place in a function pod."))
+	waiting, err := meter.Int64ObservableGauge("krm_function_waiting", metric.WithDescription("Calls that wait for a lease on a function pod."))
 	errs[4] = err
 	backingOff, err := meter.Int64ObservableGauge("krm_function_pools_backing_off",
 		metric.WithDescription("Pools whose function pods failed to start and that make no other for a while."))
 	errs[5] = err
-	maxPods, err := meter.Int64ObservableGauge("krm_function_max_pods", metric.WithDescription("Function pods that there may be."))
+	maxPods, err := meter.Int64ObservableGauge("krm_function_pods_max", metric.WithDescription("Function pods that there may be."))
 	errs[6] = err
-	maxWaiting, err := meter.Int64ObservableGauge("krm_function_max_waiting", metric.WithDescription("Calls that may wait for a place in a function pod."))
+	maxWaiting, err := meter.Int64ObservableGauge("krm_function_waiting_max", metric.WithDescription("Calls that may wait for a lease on a function pod."))
 	errs[7] = err
-	places, err := meter.Int64ObservableGauge("krm_function_places", metric.WithDescription("Calls that ready function pods can run at once."))
+	leases, err := meter.Int64ObservableGauge("krm_function_leases", metric.WithDescription("Calls that run in function pods."))
 	errs[8] = err
-	used, err := meter.Int64ObservableGauge("krm_function_places_used", metric.WithDescription("Calls that run in function pods."))
+	maxLeases, err := meter.Int64ObservableGauge("krm_function_leases_max", metric.WithDescription("Calls that ready function pods can run at once."))
 	errs[9] = err
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
@@ -72,11 +72,11 @@ func (m *Manager) measure(meter metric.Meter) error {
 			o.ObserveInt64(backingOff, s.backingOff, metric.WithAttributes(label))
 			o.ObserveInt64(maxPods, s.maxPods, metric.WithAttributes(label))
 			o.ObserveInt64(maxWaiting, s.maxWaiting, metric.WithAttributes(label))
-			o.ObserveInt64(places, s.places, metric.WithAttributes(label))
-			o.ObserveInt64(used, s.used, metric.WithAttributes(label))
+			o.ObserveInt64(leases, s.leases, metric.WithAttributes(label))
+			o.ObserveInt64(maxLeases, s.maxLeases, metric.WithAttributes(label))
 		}
 		return nil
-	}, pods, waiting, backingOff, maxPods, maxWaiting, places, used)
+	}, pods, waiting, backingOff, maxPods, maxWaiting, leases, maxLeases)
 	return err
 }
 
@@ -85,7 +85,7 @@ type sizes struct {
 	pods                map[lifecycle.State]int64
 	waiting, backingOff int64
 	maxPods, maxWaiting int64
-	places, used        int64
+	leases, maxLeases   int64
 }
 
 // sizes returns the sizes by repository.
@@ -101,8 +101,8 @@ func (m *Manager) sizes() map[string]*sizes {
 		s := w.Stats()
 		all[name].waiting += int64(s.Waiting)
 		limits := w.Config()
-		all[name].places += int64(s.Ready * limits.PerPod)
-		all[name].used += int64(s.Running)
+		all[name].maxLeases += int64(s.Ready * limits.PerPod)
+		all[name].leases += int64(s.Running)
 		// A superseded pool gets no new calls, so that its limits do not count.
 		if !m.superseded(w) {
 			all[name].maxPods += int64(limits.MaxPods)

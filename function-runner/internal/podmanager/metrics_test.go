@@ -64,8 +64,8 @@ func (g gauges) want(t *testing.T, want map[string]capacity) {
 
 func (c *capacity) set(name, state string, value int64) {
 	field := map[string]*int64{
-		"krm_function_max_pods": &c.MaxPods, "krm_function_max_waiting": &c.MaxWaiting, "krm_function_places": &c.Places,
-		"krm_function_places_used": &c.Used, "krm_function_waiting": &c.Waiting,
+		"krm_function_pods_max": &c.MaxPods, "krm_function_waiting_max": &c.MaxWaiting, "krm_function_leases_max": &c.Places,
+		"krm_function_leases": &c.Used, "krm_function_waiting": &c.Waiting,
 		"krm_function_pods ready": &c.Ready,
 	}
 	if state != "" {

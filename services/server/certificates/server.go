@@ -46,7 +46,7 @@ func NewServer(f ServerFlags, optional bool, log *slog.Logger) (*Server, error) 
 // Measure makes metrics of the server, before it serves:
 //
 //   - krm_tls_connections_refused: connections that ended before they were secured, whichever side refused the other
-//   - krm_tls_certificate_expiry_seconds: when the server's certificate expires, in seconds since the epoch
+//   - krm_tls_certificate_expiry_timestamp_seconds: when the server's certificate expires, in seconds since the epoch
 //
 // Each time that the files have been read, reloaded is told whether they have changed, or why they cannot be used.
 func (s *Server) Measure(provider metric.MeterProvider, reloaded func(changed bool, err error)) error {
@@ -59,7 +59,7 @@ func (s *Server) Measure(provider metric.MeterProvider, reloaded func(changed bo
 	if err != nil {
 		return err
 	}
-	_, err = meter.Int64ObservableGauge("krm_tls_certificate_expiry_seconds",
+	_, err = meter.Int64ObservableGauge("krm_tls_certificate_expiry_timestamp_seconds",
 		metric.WithDescription("When the server's certificate expires, in seconds since the epoch."),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(s.source.current().certificate.Leaf.NotAfter.Unix())

@@ -20,14 +20,14 @@ import (
 //   - krm_workers_started: how many have been started, so how often they are replaced
 //   - krm_workers_refused: commands that should be workers and are none
 //   - krm_worker_calls: calls that they have answered
-//   - krm_max_workers: how many there may be
+//   - krm_workers_max: how many there may be
 func ObserveWorkers(provider metric.MeterProvider, stats func() worker.Stats, most int) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/services/server/telemetry")
 	now, err1 := meter.Int64ObservableGauge("krm_workers", metric.WithDescription("Workers that there are."))
 	started, err2 := meter.Int64ObservableCounter("krm_workers_started", metric.WithDescription("Workers that have been started."))
 	refused, err3 := meter.Int64ObservableCounter("krm_workers_refused", metric.WithDescription("Functions that should be workers and are none."))
 	calls, err4 := meter.Int64ObservableCounter("krm_worker_calls", metric.WithDescription("Calls that workers have answered."))
-	limit, err5 := meter.Int64ObservableGauge("krm_max_workers", metric.WithDescription("Workers that there may be."))
+	limit, err5 := meter.Int64ObservableGauge("krm_workers_max", metric.WithDescription("Workers that there may be."))
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
@@ -52,13 +52,13 @@ type Standby interface {
 // ObserveStandby tells of processes that are started ahead of their calls:
 //
 //   - krm_standby_processes (fate): what became of those that ended
-//   - krm_standby_processes_waiting, krm_max_standby_processes: how many there are, and how many there may be
+//   - krm_standby_processes_waiting, krm_standby_processes_waiting_max: how many there are, and how many there may be
 func ObserveStandby(provider metric.MeterProvider, standby Standby) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/services/server/telemetry")
 	ended, err1 := meter.Int64ObservableCounter("krm_standby_processes",
 		metric.WithDescription("Processes that were started ahead of their calls, by what became of them."))
 	waiting, err2 := meter.Int64ObservableGauge("krm_standby_processes_waiting", metric.WithDescription("Processes that wait for their calls."))
-	limit, err3 := meter.Int64ObservableGauge("krm_max_standby_processes", metric.WithDescription("Processes that may wait for their calls."))
+	limit, err3 := meter.Int64ObservableGauge("krm_standby_processes_waiting_max", metric.WithDescription("Processes that may wait for their calls."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}

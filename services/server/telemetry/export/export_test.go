@@ -87,21 +87,25 @@ func TestPrometheus(t *testing.T) {
 	text := get(t, "http://127.0.0.1:"+port+"/metrics")
 	for _, want := range []string{
 		`krm_build_info{component="test",goversion="go`, `version="v0"} 1`,
-		`krm_function_requests_total{code="ok",image="r.io/fn"`,
-		`krm_function_requests_total{code="not_found",image="unknown"`,
-		`krm_function_duration_seconds_count{image="r.io/fn",`, `phase="execute"`, "krm_function_running", "go_memory_used",
-		`krm_memory_budget_bytes{budget="requests",`, `krm_memory_reserved_bytes{budget="requests",`, `krm_memory_waiting_bytes{budget="requests",`,
-		`krm_standby_processes_total{fate="used",`, `krm_standby_processes_total{fate="refused",`,
-		`krm_standby_processes_waiting{`, `krm_max_standby_processes{`, "krm_max_workers{",
-		`krm_calls_running{kind="executables",`, `krm_calls_max_running{kind="executables",`, `krm_calls_waiting{kind="executables",`,
-		`krm_calls_max_waiting{kind="executables",`,
-		`krm_config_reloads_total{config="good",`, `krm_config_last_reload_successful{config="bad",`,
-		`krm_config_last_reload_success_timestamp_seconds{config="bad",`,
-		"krm_workers{", "krm_workers_started_total{", "krm_worker_calls_total{", "krm_workers_refused_total{",
+		`krm_function_requests_total{code="ok",image="r.io/fn"} 1`,
+		`krm_function_requests_total{code="not_found",image="unknown"} 1`,
+		`krm_function_duration_seconds_count{image="r.io/fn",phase="execute"} 1`, "krm_function_running 0", "go_memory_used",
+		`krm_memory_budget_bytes{budget="requests"} 100`, `krm_memory_reserved_bytes{budget="requests"} 40`, `krm_memory_waiting_bytes{budget="requests"} 0`,
+		`krm_standby_processes_total{fate="used"} 5`, `krm_standby_processes_total{fate="refused"} 0`,
+		"krm_standby_processes_waiting 1", "krm_standby_processes_waiting_max 8", "krm_workers_max 5",
+		`krm_calls_running{kind="executables"} 1`, `krm_calls_running_max{kind="executables"} 6`, `krm_calls_waiting{kind="executables"} 0`,
+		`krm_calls_waiting_max{kind="executables"} 7`,
+		`krm_config_reloads_total{config="good",result="success"} 1`, `krm_config_last_reload_successful{config="bad"} 0`,
+		`krm_config_last_reload_success_timestamp_seconds{config="bad"} `,
+		"krm_workers 1", "krm_workers_started_total 2", "krm_worker_calls_total 3", "krm_workers_refused_total 4",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing in\n%s", want, text)
 		}
+	}
+	// The instrumentation scope would be three labels of each series.
+	if strings.Contains(text, "otel_scope") {
+		t.Errorf("series have labels of their scope:\n%s", text)
 	}
 	if err := tel.Shutdown(t.Context()); err != nil {
 		t.Error(err)

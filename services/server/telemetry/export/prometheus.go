@@ -34,7 +34,7 @@ const (
 // servePrometheus serves /metrics on OTEL_EXPORTER_PROMETHEUS_HOST and _PORT: by HTTPS, or by HTTP where secure is nil.
 func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader, error) {
 	registry := prometheus.NewRegistry()
-	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry))
+	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
 	if err != nil {
 		return nil, err
 	}
