@@ -7,6 +7,7 @@ package logging
 import (
 	"io"
 	"log/slog"
+	"time"
 )
 
 // The formats of a log.
@@ -17,10 +18,10 @@ const (
 
 // New returns a logger that writes one line for each event to w: as JSON, or as key=value for people. Verbosity is klog's:
 // 0 logs errors, 1 warnings too, 2 and 3 one line per evaluation too, 4 and more everything. In JSON, a duration KEY is the number
-// KEY_seconds; in text it is KEY=1.5s.
+// KEY_seconds; in text it is KEY=1.5s. Both are rounded to microseconds.
 func New(w io.Writer, format string, verbosity int) *slog.Logger {
 	if format == Text {
-		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level(verbosity)}))
+		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level(verbosity), ReplaceAttr: rounded}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level(verbosity), ReplaceAttr: inSeconds}))
 }
@@ -52,9 +53,17 @@ func (o *Once) New(err error) bool {
 	return err != nil && o.last != before
 }
 
-// inSeconds replaces durations, which JSON would have as a number whose unit nobody can guess.
-func inSeconds(_ []string, a slog.Attr) slog.Attr {
+// rounded rounds durations to microseconds.
+func rounded(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.DurationValue(a.Value.Duration().Round(time.Microsecond))
+	}
+	return a
+}
+
+// inSeconds replaces durations, which JSON would have as a number whose unit nobody can guess.
+func inSeconds(groups []string, a slog.Attr) slog.Attr {
+	if a = rounded(groups, a); a.Value.Kind() == slog.KindDuration {
 		return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())
 	}
 	return a

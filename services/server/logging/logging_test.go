@@ -13,11 +13,22 @@ import (
 
 func TestDurations(t *testing.T) {
 	t.Parallel()
-	for format, want := range map[string]string{JSON: `"took_seconds":1.5`, Text: "took=1.5s"} {
+	for _, tc := range []struct {
+		format string
+		took   time.Duration
+		want   string
+	}{
+		{JSON, 1500 * time.Millisecond, `"took_seconds":1.5`},
+		{JSON, 231 * time.Nanosecond, `"took_seconds":0}`},
+		{JSON, 1234567 * time.Nanosecond, `"took_seconds":0.001235}`},
+		{JSON, time.Microsecond, `"took_seconds":0.000001}`},
+		{Text, 1500 * time.Millisecond, "took=1.5s"},
+		{Text, 1234567 * time.Nanosecond, "took=1.235ms"},
+	} {
 		var out bytes.Buffer
-		New(&out, format, 2).Info("done", "took", 1500*time.Millisecond)
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%s: want %s in %s", format, want, &out)
+		New(&out, tc.format, 2).Info("done", "took", tc.took)
+		if !strings.Contains(out.String(), tc.want) {
+			t.Errorf("%s: %v: want %s in %s", tc.format, tc.took, tc.want, &out)
 		}
 	}
 }
