@@ -29,6 +29,8 @@ type Options struct {
 		// Level is the verbosity, like klog's. Format is json or text.
 		Level  int
 		Format string
+		// FailureReasons logs the first line of what a function says about its failure.
+		FailureReasons bool
 	}
 	// DefaultImagePrefix is the prefix for images without a slash.
 	DefaultImagePrefix string
@@ -140,6 +142,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
 	f.IntVar(&o.Log.Level, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per evaluation, 4 and above for debugging")
 	f.StringVar(&o.Log.Format, "log-format", "json", "log format: json or text")
+	f.BoolVar(&o.Log.FailureReasons, "log-failure-reasons", false, "log the first line of the error of a function that fails, which may quote the package")
 
 	f.IntVar(&o.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "maximum size of a gRPC message in bytes, in both directions")
 	f.Int64Var(&o.Limits.MaxListSize, "max-resource-list-size", 64<<20, "maximum size in bytes of a streamed ResourceList")

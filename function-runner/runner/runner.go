@@ -226,7 +226,8 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
 	}
-	return evaluation.WithLog(evaluator, telemetry.Logger(grpcserver.Logger(r.config.Log)), slog.LevelInfo), nil
+	log := telemetry.Logger(grpcserver.Logger(r.config.Log))
+	return evaluation.WithLog(evaluator, log, evaluation.LogOptions{FailureReasons: o.Log.FailureReasons}), nil
 }
 
 // Requests returns an empty message for each request type that has validation rules in its proto file.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
@@ -200,7 +201,7 @@ func TestLogContainsWarning(t *testing.T) {
 		var log bytes.Buffer
 		e := WithLog(Func(func(context.Context, Request) (Response, error) {
 			return Response{Report: &evaluationv1.Evaluation{Warning: warning}}, nil
-		}), slog.New(slog.NewTextHandler(&log, nil)), slog.LevelInfo)
+		}), slog.New(slog.NewTextHandler(&log, nil)), LogOptions{})
 		if _, err := e.Evaluate(t.Context(), Request{Image: "fn:v2"}); err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +218,7 @@ func TestLogOfCachedResult(t *testing.T) {
 		var log bytes.Buffer
 		e := WithLog(Func(func(context.Context, Request) (Response, error) {
 			return Response{Report: &evaluationv1.Evaluation{Cached: cached}}, nil
-		}), slog.New(slog.NewTextHandler(&log, nil)), slog.LevelInfo)
+		}), slog.New(slog.NewTextHandler(&log, nil)), LogOptions{})
 		if _, err := e.Evaluate(t.Context(), Request{Image: "fn"}); err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +228,42 @@ func TestLogOfCachedResult(t *testing.T) {
 	}
 }
 
-// The level parameter applies to successful evaluations only.
+// The line of a function that fails has its exit code, and why it failed only if the operator wants that: it may quote the package.
+func TestLogOfFailureReason(t *testing.T) {
+	t.Parallel()
+	failure := func(message string) *evaluationv1.Failure {
+		return &evaluationv1.Failure{Reason: evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, Message: message}
+	}
+	for name, tc := range map[string]struct {
+		report evaluationv1.Evaluation
+		want   string
+	}{
+		"an error": {evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("noise"), Results: []*evaluationv1.Result{
+			{Message: "fine", Severity: "info"}, {Message: "secret: no label\nmore", Severity: "error"},
+		}}, `reason="[error]: secret: no label"`},
+		"no error":   {evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("\n\n  secret: no label \nmore")}, `reason="secret: no label"`},
+		"no words":   {evaluationv1.Evaluation{Failure: failure("exit status 3: secret")}, `reason="exit status 3: secret"`},
+		"many words": {evaluationv1.Evaluation{Failure: failure("x"), Stderr: []byte("secret" + strings.Repeat("ä", 500))}, "reason=secret" + strings.Repeat("ä", 125) + "\n"},
+	} {
+		for _, reasons := range []bool{false, true} {
+			report := proto.CloneOf(&tc.report)
+			report.ExitCode = 3
+			var log bytes.Buffer
+			answer := Func(func(context.Context, Request) (Response, error) { return Response{Report: report}, nil })
+			if _, err := WithLog(answer, slog.New(slog.NewTextHandler(&log, nil)), LogOptions{FailureReasons: reasons}).Evaluate(t.Context(), Request{}); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(log.String(), " exit_code=3 ") {
+				t.Errorf("%s: want the exit code in %s", name, &log)
+			}
+			if got := strings.Contains(log.String(), tc.want); got != reasons || !reasons && strings.Contains(log.String(), "secret") {
+				t.Errorf("%s: with FailureReasons %v, want %s only then in %s", name, reasons, tc.want, &log)
+			}
+		}
+	}
+}
+
+// The option Succeeded applies to successful evaluations only.
 func TestLogLevel(t *testing.T) {
 	t.Parallel()
 	failed := &evaluationv1.Evaluation{Failure: &evaluationv1.Failure{Reason: evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE}}
@@ -237,13 +273,13 @@ func TestLogLevel(t *testing.T) {
 		want   string
 	}{
 		"success": {new(evaluationv1.Evaluation), nil, "level=DEBUG msg=evaluated image=fn code=ok "},
-		"failure": {failed, nil, "level=INFO msg=evaluated image=fn code=exit_code "},
+		"failure": {failed, nil, "level=WARN msg=evaluated image=fn code=exit_code "},
 		"error":   {nil, context.Canceled, "level=WARN msg=evaluated image=fn code=canceled "},
 	} {
 		var log bytes.Buffer
 		answer := Func(func(context.Context, Request) (Response, error) { return Response{Report: tc.report}, tc.err })
 		handler := slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})
-		if _, err := WithLog(answer, slog.New(handler), slog.LevelDebug).Evaluate(t.Context(), Request{Image: "fn"}); !errors.Is(err, tc.err) {
+		if _, err := WithLog(answer, slog.New(handler), LogOptions{Succeeded: slog.LevelDebug}).Evaluate(t.Context(), Request{Image: "fn"}); !errors.Is(err, tc.err) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(log.String(), tc.want) {

@@ -4,20 +4,34 @@
 package evaluation
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"slices"
+	"strings"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
-// WithLog returns an evaluator that logs one line for each evaluation: image, evaluator, outcome and durations, but no content. The
-// attribute code is the same as in metrics; see Code. Lines of successful evaluations have the level succeeded: a server behind another
-// one that writes the same line uses a lower level. Failures of functions have level info, because they are not problems of the server.
-func WithLog(e Evaluator, log *slog.Logger, succeeded slog.Level) Evaluator {
+// LogOptions configures WithLog.
+type LogOptions struct {
+	// Succeeded is the level of successful evaluations. The default is Info. A server behind another one that writes the same line uses
+	// a lower level.
+	Succeeded slog.Level
+	// FailureReasons adds the first line of the function's own error message, which may contain package content.
+	FailureReasons bool
+}
+
+// WithLog returns an evaluator that logs one line for each evaluation: image, evaluator, outcome and durations. The line contains no package
+// content unless FailureReasons is set. The attribute code is the same as in metrics; see Code. Failed evaluations have the level Warn.
+func WithLog(e Evaluator, log *slog.Logger, o LogOptions) Evaluator {
 	return Func(func(ctx context.Context, req Request) (Response, error) {
 		resp, err := e.Evaluate(ctx, req)
 		code := Code(resp, err)
-		level := levelOf(code, err, succeeded)
+		level := slog.LevelWarn
+		if code == CodeOK {
+			level = o.Succeeded
+		}
 		if !log.Enabled(ctx, level) {
 			return resp, err
 		}
@@ -36,6 +50,9 @@ func WithLog(e Evaluator, log *slog.Logger, succeeded slog.Level) Evaluator {
 				slog.Duration("start", timings.GetStart().AsDuration()),
 				slog.Duration("execute", timings.GetExecute().AsDuration()),
 			)
+			if code != CodeOK && o.FailureReasons {
+				attrs = append(attrs, slog.String("reason", failureReason(r)))
+			}
 			if r.GetCached() {
 				attrs = append(attrs, slog.Bool("cached", true))
 			}
@@ -48,14 +65,17 @@ func WithLog(e Evaluator, log *slog.Logger, succeeded slog.Level) Evaluator {
 	})
 }
 
-func levelOf(code string, err error, succeeded slog.Level) slog.Level {
-	switch {
-	case err != nil:
-		return slog.LevelWarn
-	case code == CodeOK:
-		return succeeded
+// maxReasonBytes is the maximum length of the attribute reason.
+const maxReasonBytes = 256
+
+// failureReason returns the first line of what a failed function says: of its first error, of its standard error, or else of the failure.
+func failureReason(r *evaluationv1.Evaluation) string {
+	text := strings.TrimSpace(string(r.GetStderr()))
+	if at := slices.IndexFunc(r.GetResults(), func(result *evaluationv1.Result) bool { return result.GetSeverity() == "error" }); at >= 0 {
+		text = ResultText(r.GetResults()[at])
 	}
-	return slog.LevelInfo
+	line, _, _ := strings.Cut(cmp.Or(text, r.GetFailure().GetMessage()), "\n")
+	return strings.ToValidUTF8(strings.TrimSpace(line[:min(len(line), maxReasonBytes)]), "")
 }
 
 func implementationKey(r *evaluationv1.Evaluation) string {

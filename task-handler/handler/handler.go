@@ -141,7 +141,7 @@ func (h *Handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) 
 	if err != nil {
 		return nil, fmt.Errorf("make the metrics: %w", err)
 	}
-	return rendering.Observed(r, metrics, telemetry.Logger(grpcserver.Logger(h.config.Log)))
+	return rendering.Observed(r, metrics, telemetry.Logger(grpcserver.Logger(h.config.Log)), o.LogFailureReasons)
 }
 
 func (h *Handler) measures() bool { return h.config.Telemetry != nil && h.config.Telemetry.Active }

@@ -44,6 +44,8 @@ type Options struct {
 	LogLevel int
 	// LogFormat is json or text.
 	LogFormat string
+	// LogFailureReasons logs the first line of the error of a package that does not render.
+	LogFailureReasons bool
 	// Limits bound what calls may take.
 	Limits Limits
 	// DrainTimeout is how long running calls may take to finish at shutdown.
@@ -82,6 +84,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
 	f.IntVar(&o.LogLevel, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per render, 4 and above for debugging")
 	f.StringVar(&o.LogFormat, "log-format", "json", "log format: json or text")
+	f.BoolVar(&o.LogFailureReasons, "log-failure-reasons", false, "log the first line of the error of a package that does not render, which may quote the package")
 
 	l := &o.Limits
 	f.IntVar(&l.MaxMessageSize, "max-request-body-size", 6<<20, "maximum size of a gRPC message in bytes, in both directions; must equal the function runner's (also --function-runner-grpc-max-message-size)")

@@ -30,8 +30,9 @@ true
 - --log-format={{ .Values.logFormat }}
 {{- end }}
 
-{{- /* Flags of servers: what messages may be, and how they end. */ -}}
+{{- /* Flags of servers: what messages may be, how they end, and what their logs may quote. */ -}}
 {{- define "krmfn.serverFlags" -}}
+- --log-failure-reasons={{ .Values.logFailureReasons }}
 - --max-request-body-size={{ int64 .Values.maxRequestBodySize }}
 - --max-resource-list-size={{ max (int64 .Values.maxResourceListSize) (int64 .Values.maxRequestBodySize) }}
 - --shutdown-delay={{ .Values.shutdownDelay }}

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
 // boundaries of the duration histogram, in seconds: from a package of a few resources to the longest render.
@@ -24,7 +26,10 @@ var boundaries = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30,
 //   - krm_render_requests (code): renders that ended; code is ok, failed, or why there was no verdict
 //   - krm_render_duration (code), seconds, waiting included
 //   - krm_render_running: renders that have begun, or wait, and not ended
-func Observed(r Renderer, provider metric.MeterProvider, log *slog.Logger) (Renderer, error) {
+//
+// A render that fails is a warning, with the function that failed and its exit code. With reasons, the line has the first line of the
+// error, too, which may quote the package.
+func Observed(r Renderer, provider metric.MeterProvider, log *slog.Logger, reasons bool) (Renderer, error) {
 	meter := provider.Meter("github.com/krmfn/krmfn/task-handler")
 	requests, err1 := meter.Int64Counter("krm_render_requests", metric.WithDescription("Renders that ended."))
 	durations, err2 := meter.Float64Histogram("krm_render_duration", metric.WithUnit("s"),
@@ -47,12 +52,14 @@ func Observed(r Renderer, provider metric.MeterProvider, log *slog.Logger) (Rend
 		if req.Moment != nil {
 			attrs = append(attrs, slog.String("moment", req.Moment.Name))
 		}
-		// A package that does not render is not a warning. The errors in its report may have its content, and are not logged.
 		if err != nil {
 			level, attrs = slog.LevelWarn, append(attrs, slog.String("err", err.Error()))
 		} else {
 			attrs = append(attrs, slog.String("input_hash", result.InputHash), slog.Int("changes", len(result.Changes)),
 				slog.Int("functions", len(result.Report.Functions)))
+			if result.Report.Error != "" {
+				level, attrs = slog.LevelWarn, append(attrs, failure(&result.Report, reasons)...)
+			}
 			if warnings := result.Report.Warnings(); len(warnings) > 0 {
 				level, attrs = slog.LevelWarn, append(attrs, slog.Any("warnings", warnings))
 			}
@@ -60,6 +67,21 @@ func Observed(r Renderer, provider metric.MeterProvider, log *slog.Logger) (Rend
 		log.LogAttrs(ctx, level, "rendered", attrs...)
 		return result, err
 	}, nil
+}
+
+// failure returns the attributes of a render that failed.
+func failure(report *renderstatus.Report, reasons bool) (attrs []slog.Attr) {
+	for i := range report.Functions {
+		if f := &report.Functions[i]; f.Error != "" {
+			attrs = append(attrs, slog.String("image", f.Image), slog.Int("exit_code", f.ExitCode))
+			break
+		}
+	}
+	if reasons {
+		line, _, _ := strings.Cut(report.Error, "\n")
+		attrs = append(attrs, slog.String("reason", line))
+	}
+	return attrs
 }
 
 // code returns how a render ended, in the words of evaluation.Code; "invalid" and "failed" are about the package.

@@ -47,7 +47,7 @@ func TestMetrics(t *testing.T) {
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 	want := map[string]int64{}
 	for name, r := range outcomes {
-		counted, err := rendering.Observed(r, provider, slog.New(slog.DiscardHandler))
+		counted, err := rendering.Observed(r, provider, slog.New(slog.DiscardHandler), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestLogWarns(t *testing.T) {
 		return rendering.Result{Report: renderstatus.NewReport([]renderstatus.Function{f, f}, nil)}, nil
 	}
 	var out bytes.Buffer
-	logged, err := rendering.Observed(render, noop.NewMeterProvider(), slog.New(slog.NewTextHandler(&out, nil)))
+	logged, err := rendering.Observed(render, noop.NewMeterProvider(), slog.New(slog.NewTextHandler(&out, nil)), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestLog(t *testing.T) {
 	for name, r := range outcomes {
 		var out bytes.Buffer
 		log := slog.New(slog.NewTextHandler(&out, nil))
-		logged, err := rendering.Observed(r, noop.NewMeterProvider(), log)
+		logged, err := rendering.Observed(r, noop.NewMeterProvider(), log, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,6 +108,28 @@ func TestLog(t *testing.T) {
 		line := out.String()
 		if strings.Count(line, "\n") != 1 || !strings.Contains(line, "code="+name) || !strings.Contains(line, "files=1") || strings.Contains(line, "secret") {
 			t.Errorf("%s: %s", name, line)
+		}
+	}
+}
+
+// A render that fails is a warning with the function's exit code, and with the reason only if the operator wants that.
+func TestLogOfFailure(t *testing.T) {
+	t.Parallel()
+	render := func(context.Context, rendering.Request) (rendering.Result, error) {
+		functions := []renderstatus.Function{{}, {Error: "secret", Result: renderstatus.Result{Image: "fn:v1", ExitCode: 3}}}
+		return rendering.Result{Report: renderstatus.NewReport(functions, errors.New("fn:v1 failed: secret\nmore"))}, nil
+	}
+	for reasons, want := range map[bool]string{false: "", true: `reason="fn:v1 failed: secret"`} {
+		var out bytes.Buffer
+		logged, err := rendering.Observed(render, noop.NewMeterProvider(), slog.New(slog.NewTextHandler(&out, nil)), reasons)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = logged(t.Context(), rendering.Request{})
+		line := out.String()
+		if !strings.Contains(line, "level=WARN") || !strings.Contains(line, "image=fn:v1 exit_code=3") || !strings.Contains(line, want) ||
+			!reasons && strings.Contains(line, "secret") {
+			t.Errorf("reasons %v: got %s, want %q", reasons, line, want)
 		}
 	}
 }

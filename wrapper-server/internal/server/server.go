@@ -116,7 +116,7 @@ func newFunction(o options, environ []string, runner process.Processes) *process
 // runner to use this server. Successful evaluations are logged at debug level, because the function runner logs each one; a second line
 // would double the CPU time for logs, most of which is log collection on the node.
 func register(s *grpcserver.Server, exports *telemetry.Telemetry, e evaluation.Evaluator, log *slog.Logger) {
-	e = exports.Trace(evaluation.WithLog(exports.Count(e), telemetry.Logger(log), slog.LevelDebug))
+	e = exports.Trace(evaluation.WithLog(exports.Count(e), telemetry.Logger(log), evaluation.LogOptions{Succeeded: slog.LevelDebug}))
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(s, &porch.Server{
 		Evaluator: e, Error: errorStatus, Failure: porch.FailureStatus,
 	})
