@@ -78,7 +78,7 @@ func TestLayout(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"Is it healthy?", "Who is slow?", "What is full?", "Is it prepared?"}, rows); diff != "" {
+	if diff := cmp.Diff([]string{"Health", "Latency", "Saturation", "Warm-up and jobs"}, rows); diff != "" {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }
