@@ -19,15 +19,19 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-const usage = `usage: functions NAME | list | describe | link DIR | config
+const usage = `Runs the curated KRM functions.
 
-  NAME       run the function: read a ResourceList from stdin, write one to stdout; with --worker, many of them
+Usage: functions COMMAND
+
+Commands:
+  NAME       run the function NAME: read a ResourceList from standard input, and write the result to standard output;
+             with --worker, answer many requests in one process
   list       list the functions and their versions
   describe   print the functions as JSON, for a task handler
-  link DIR   create a link to this program in DIR for every function
-  config     print a config file that makes a function runner evaluate the functions
+  link DIR   create a symbolic link to this program in DIR for each function, for a function runner's flag --functions
+  config     print the config file of these links, for a function runner's flag --config
 
-Through a link with a function's name, run that function.
+If the program is started through such a link, it runs the function that the link is named after.
 `
 
 // Command runs the multi-call executable. args are the process's arguments, including its name. If the base name of args[0] is
@@ -75,7 +79,7 @@ func Command(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		if f, ok := Lookup(rest[0]); ok {
 			return serveProcess(f, rest[1:], stdin, stdout, stderr)
 		}
-		fmt.Fprintf(stderr, "unknown function or command %q\n", rest[0])
+		fmt.Fprintf(stderr, "invalid command %q\n", strings.Join(rest, " "))
 	}
 	fmt.Fprint(stderr, usage)
 	return 1

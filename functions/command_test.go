@@ -86,11 +86,11 @@ func TestCommandRejectsArguments(t *testing.T) {
 		args   []string
 		stderr string
 	}{
-		"nothing":               {nil, usage},
-		"no command":            {[]string{"functions"}, usage},
-		"an unknown command":    {[]string{"functions", "frob"}, "unknown function or command \"frob\"\n" + usage},
-		"link without DIR":      {[]string{"functions", "link"}, "unknown function or command \"link\"\n" + usage},
-		"list with an argument": {[]string{"functions", "list", "what"}, "unknown function or command \"list\"\n" + usage},
+		"nothing":              {nil, usage},
+		"no command":           {[]string{"functions"}, usage},
+		"an unknown command":   {[]string{"functions", "frob"}, "invalid command \"frob\"\n" + usage},
+		"link without where":   {[]string{"functions", "link"}, "invalid command \"link\"\n" + usage},
+		"list with a question": {[]string{"functions", "list", "what"}, "invalid command \"list what\"\n" + usage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
