@@ -69,7 +69,7 @@ func TestRunnerErrors(t *testing.T) {
 		want string
 	}{
 		"a function failed": {status.Error(codes.Internal, "Failed to execute function: exit status 1 (no)"), failure.Failed, "exit status 1 (no)"},
-		"not found":         {status.Error(codes.NotFound, "no"), failure.Failed, "not found: see `krmfn functions`"},
+		"not found":         {status.Error(codes.NotFound, "no"), failure.Failed, "not found: the function runner at 127.0.0.1:"},
 		"going away":        {status.Error(codes.Unavailable, "draining"), failure.RunnerFailed, "draining"},
 		"busy":              {status.Error(codes.ResourceExhausted, "no room"), failure.RunnerFailed, "no room"},
 		"too large":         {status.Error(codes.ResourceExhausted, "grpc: received message larger than max (7 vs. 6)"), failure.RunnerFailed, "raise --max-request-body-size"},
@@ -84,6 +84,22 @@ func TestRunnerErrors(t *testing.T) {
 			}
 			contains(t, got.err, tc.want)
 		})
+	}
+}
+
+// The advice about a function that a function runner lacks does not ask for the function runner that was named.
+func TestRunnerLacksFunction(t *testing.T) {
+	t.Parallel()
+	address := porch{fail: status.Error(codes.NotFound, "no")}.serve(t)
+	for image, want := range map[string]string{
+		"r.io/none:v1":       "the function runner at " + address + " does not have it: see `krmfn functions --runner " + address + "`",
+		"r.io/set-lables:v1": "the function runner at " + address + " does not have it: did you mean set-labels? Otherwise see `krmfn functions --runner " + address + "`",
+	} {
+		got := krmfn(t, "eval", newPackage(t, nil), "--runner", address, "--image", image)
+		contains(t, got.err, `"`+image+`" not found: `+want)
+		if strings.Contains(got.err, "name a function runner") {
+			t.Errorf("eval --image %s --runner: got %s, want no advice to name a function runner", image, got.err)
+		}
 	}
 }
 

@@ -186,7 +186,26 @@ func ConnectTo(ctx context.Context, p *program.Program, f *Flags) (Runtime, func
 	if err := checkHealth(ctx, conn); err != nil {
 		return nil, nil, errors.Join(unreachable(ctx, f.Address, f.explainPlainText(err)), disconnect())
 	}
-	return runtime.NewGRPC(conn, f.Limits), func() { p.Warn(disconnect()) }, nil
+	return namedRunner{runtime.NewGRPC(conn, f.Limits), f.Address}, func() { p.Warn(disconnect()) }, nil
+}
+
+// namedRunner is the function runner that --runner names.
+type namedRunner struct {
+	*runtime.GRPC
+	address string
+}
+
+// Evaluate adds to the error of a function that the function runner lacks how to list its functions.
+func (r namedRunner) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	resp, err := r.GRPC.Evaluate(ctx, req)
+	if !errors.As(err, new(*evaluation.NotFoundError)) {
+		return resp, err
+	}
+	advice := fmt.Sprintf("see `krmfn functions --runner %s`", r.address)
+	if near := failure.SimilarFunctions(req.Image); near != "" {
+		advice = "did you mean " + near + "? Otherwise " + advice
+	}
+	return resp, fmt.Errorf("%w: the function runner at %s does not have it: %s", err, r.address, advice)
 }
 
 func checkHealth(ctx context.Context, conn *grpc.ClientConn) error {
