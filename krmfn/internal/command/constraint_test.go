@@ -37,7 +37,7 @@ func TestRenderConstraint(t *testing.T) {
 	render := func(t *testing.T, tag string) (outcome, string) {
 		t.Helper()
 		dir := newPackage(t, constrained(tag))
-		got := krmfn(t, "render", "--image-prefix", address+"/fn", dir)
+		got := krmfn(t, "render", "--default-image-prefix", address+"/fn", dir)
 		return got, snapshot(t, dir)["Kptfile"]
 	}
 	got, after := render(t, "~0.2")
@@ -66,7 +66,7 @@ func TestEvalConstraint(t *testing.T) {
 	t.Parallel()
 	_, address := tagRegistry(t, `"v0.2.77", "v0.3.0"`)
 	dir := newPackage(t, nil)
-	got := krmfn(t, "eval", "--image-prefix", address+"/fn", "-i=set-labels", "--tag=<0.3", "--save", "--type=mutator", dir, "--", "app=eval").ok(t)
+	got := krmfn(t, "eval", "--default-image-prefix", address+"/fn", "-i=set-labels", "--tag=<0.3", "--save", "--type=mutator", dir, "--", "app=eval").ok(t)
 	contains(t, got.err, address+"/fn/set-labels:v0.2.77")
 	kptfile := snapshot(t, dir)["Kptfile"]
 	contains(t, kptfile, "tag: <0.3\n")

@@ -73,10 +73,10 @@ func TestDoctor(t *testing.T) {
 		code          int
 		want          []string
 	}{
-		"all is well":        {doctorMachine(t, []string{"docker"}, nil), []string{"--image-prefix", host + "/fn"}, failure.OK, []string{"ok       engine   docker answers (version 1.2.3); podman is not installed", "ok       registry " + host + "/fn/set-labels can be read without credentials", "0 failed"}},
+		"all is well":        {doctorMachine(t, []string{"docker"}, nil), []string{"--default-image-prefix", host + "/fn"}, failure.OK, []string{"ok       engine   docker answers (version 1.2.3); podman is not installed", "ok       registry " + host + "/fn/set-labels can be read without credentials", "0 failed"}},
 		"an image":           {doctorMachine(t, []string{"podman"}, nil), []string{"--image", host + "/fn/set-labels:v1"}, failure.OK, []string{"ok       registry " + host + "/fn/set-labels:v1 can be read"}},
 		"no such image":      {doctorMachine(t, []string{"docker"}, nil), []string{"--image", host + "/fn/other:v1"}, failure.Failed, []string{"fails    registry " + host + "/fn/other:v1 cannot be read without credentials", "1 failed"}},
-		"not asked for":      {doctorMachine(t, []string{"docker"}, nil), []string{"--image-prefix", host + "/none"}, failure.OK, []string{"warning  registry " + host + "/none/set-labels cannot be read"}},
+		"not asked for":      {doctorMachine(t, []string{"docker"}, nil), []string{"--default-image-prefix", host + "/none"}, failure.OK, []string{"warning  registry " + host + "/none/set-labels cannot be read"}},
 		"private":            {doctorMachine(t, []string{"docker"}, nil), []string{"--image", host + "/private/fn:v1"}, failure.Failed, []string{"fails    registry", "→ log in"}},
 		"engine is down":     {doctorMachine(t, []string{"podman"}, []string{"docker"}), []string{"--image", host + "/fn/set-labels:v1"}, failure.OK, []string{"ok       engine   docker does not answer: no daemon; podman answers"}},
 		"a runner":           {doctorMachine(t, []string{"docker"}, nil), []string{"--image", host + "/fn/set-labels:v1", "--runner", works}, failure.OK, []string{"ok       runner   the function runner at " + works + " serves Porch's contract", "5 checks"}},

@@ -76,7 +76,7 @@ func TestImages(t *testing.T) {
 	labels, own := push(t, host+"/fn/set-labels:v0.2.3"), push(t, host+"/fn/own:v1")
 	dir := imagesPackage(t, host)
 	before := snapshot(t, dir)
-	got := krmfn(t, "images", dir, "--image-prefix", host+"/fn").ok(t)
+	got := krmfn(t, "images", dir, "--default-image-prefix", host+"/fn").ok(t)
 	want := "IMAGE   DIGEST   BUILT IN   USED BY\nHOST/fn/own:v1   " + own + "   db, . (2)\nHOST/fn/set-labels:v0.2.3   " + labels + "   set-labels VERSION   .\n"
 	if diff := cmp.Diff(want, strings.Replace(timeless(strings.ReplaceAll(got.out, host, "HOST")), "set-labels:VERSION", "set-labels:v0.2.3", 1)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -87,7 +87,7 @@ func TestImages(t *testing.T) {
 			UsedBy                          []struct{ Package, Name, Image, Tag string }
 		}
 	}
-	got = krmfn(t, "images", dir, "--image-prefix", host+"/fn", "-o", "json").ok(t)
+	got = krmfn(t, "images", dir, "--default-image-prefix", host+"/fn", "-o", "json").ok(t)
 	if err := json.Unmarshal([]byte(got.out), &doc); err != nil || len(doc.Images) != 2 {
 		t.Fatalf("%v: %s", err, got.out)
 	}
@@ -104,11 +104,11 @@ func TestImages(t *testing.T) {
 func TestImagesOffline(t *testing.T) {
 	t.Parallel()
 	dir := imagesPackage(t, "localhost:1")
-	got := krmfn(t, "images", dir, "--offline", "-o", "name", "--image-prefix=localhost:1/fn").ok(t)
+	got := krmfn(t, "images", dir, "--offline", "-o", "name", "--default-image-prefix=localhost:1/fn").ok(t)
 	if names := strings.Fields(got.out); len(names) != 2 || names[0] != "localhost:1/fn/own:v1" || !strings.HasPrefix(names[1], "localhost:1/fn/set-labels:v0.2.") {
 		t.Errorf("got %q", got.out)
 	}
-	got = krmfn(t, "images", dir, "--image-prefix=localhost:1/fn")
+	got = krmfn(t, "images", dir, "--default-image-prefix=localhost:1/fn")
 	if got.code != failure.Failed {
 		t.Errorf("exit code %d", got.code)
 	}
@@ -123,7 +123,7 @@ func TestImagesCopyToRegistry(t *testing.T) {
 	digest := push(t, host+"/fn/set-labels:v0.2.3")
 	push(t, host+"/fn/own:v1")
 	dir := imagesPackage(t, host)
-	args := []string{"images", dir, "--image-prefix", host + "/fn", "--copy-to", target + "/mirror"}
+	args := []string{"images", dir, "--default-image-prefix", host + "/fn", "--copy-to", target + "/mirror"}
 	got := krmfn(t, args...).ok(t)
 	renamed := target + "/mirror/" + strings.ReplaceAll(host, ":", "-") + "/fn/set-labels:v0.2.3"
 	contains(t, columns.ReplaceAllString(got.out, "$1   "), "IMAGE   COPY   STATE\n", host+"/fn/set-labels:v0.2.3   "+renamed+"   copied\n")
@@ -153,7 +153,7 @@ func TestImagesCopyToLayout(t *testing.T) {
 	digest := push(t, host+"/fn/set-labels:v0.2.3")
 	push(t, host+"/fn/own:v1")
 	dir, copies := imagesPackage(t, host), filepath.Join(t.TempDir(), "images")
-	args := []string{"images", dir, "--image-prefix", host + "/fn", "--copy-to", "oci:" + copies}
+	args := []string{"images", dir, "--default-image-prefix", host + "/fn", "--copy-to", "oci:" + copies}
 	contains(t, krmfn(t, args...).ok(t).out, "   copied\n")
 	index, err := layout.ImageIndexFromPath(copies)
 	if err != nil {
@@ -187,12 +187,12 @@ func TestImagesUsage(t *testing.T) {
 	contains(t, krmfn(t, "__complete", "images", "-o", "").ok(t).out, "json\nname\n")
 	dir := newPackage(t, nil)
 	for want, args := range map[string][]string{
-		`--output is "yaml", want text, json or name`:            {"-o=yaml"},
+		`--format is "yaml", want text, json or name`:            {"-o=yaml"},
 		"--copy-to needs registries: leave out --offline":        {"--offline", "--copy-to=oci:x"},
 		`--copy-to: "mirror" names no registry`:                  {"--copy-to=mirror"},
 		"shop is neither empty nor an OCI layout":                {"--copy-to=oci:" + dir},
 		"--copy-to: the directory of the OCI layout is empty":    {"--copy-to=oci:"},
-		`invalid image prefix "https://r.io"`:                    {"--image-prefix=https://r.io"},
+		`invalid image prefix "https://r.io"`:                    {"--default-image-prefix=https://r.io"},
 		`invalid image prefix "r.io/UPPER": must be a valid reg`: {"--copy-to=r.io/UPPER"},
 	} {
 		got := krmfn(t, append([]string{"images", dir}, args...)...)

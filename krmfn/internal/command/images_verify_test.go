@@ -59,7 +59,7 @@ func TestImagesVerify(t *testing.T) {
 	push(t, host+"/fn/own:v1")
 	key := sign(t, host+"/fn/set-labels", labels)
 	dir := imagesPackage(t, host)
-	args := []string{"images", dir, "--image-prefix", host + "/fn", "--verify"}
+	args := []string{"images", dir, "--default-image-prefix", host + "/fn", "--verify"}
 
 	got := krmfn(t, append(args, "--key", key)...)
 	if got.code != failure.Failed {

@@ -235,7 +235,7 @@ func TestImagePrefix(t *testing.T) {
 	t.Parallel()
 	short := map[string]string{"Kptfile": strings.ReplaceAll(kptfile, prefix, "")}
 	for name, i := range map[string]invocation{
-		"flag":        {args: []string{"--image-prefix=mirror.io/fns/"}},
+		"flag":        {args: []string{"--default-image-prefix=mirror.io/fns/"}},
 		"environment": {environ: []string{"KPT_IMAGE_PREFIX=mirror.io/fns"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestImagePrefix(t *testing.T) {
 			contains(t, i.run(t.Context(), t).ok(t).err, `[PASS] "mirror.io/fns/set-labels:v0.2" in `)
 		})
 	}
-	if got := krmfn(t, "render", "--image-prefix=https://x", newPackage(t, short)); got.code != failure.Failed {
+	if got := krmfn(t, "render", "--default-image-prefix=https://x", newPackage(t, short)); got.code != failure.Failed {
 		t.Errorf("got %+v", got)
 	}
 }

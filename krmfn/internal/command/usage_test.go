@@ -53,8 +53,8 @@ func TestUsage(t *testing.T) {
 		"--plan runs no function and has no output":                      {"render", dir, "--plan", "-o=stdout"},
 		"--watch renders in place until it is interrupted":               {"render", dir, "--watch", "--check"},
 		"error: lstat /no: no such file or directory":                    {"render", "/no/dir", "--watch"},
-		`--output is "yaml", want text or json`:                          {"functions", "-o=yaml"},
-		`--output is "xml", want text or json`:                           {"version", "-o=xml"},
+		`--format is "yaml", want text or json`:                          {"functions", "-o=yaml"},
+		`--format is "toml", want text or json`:                          {"version", "-o=toml"},
 		`--color is "blue", want auto, always or never`:                  {"version", "--color=blue"},
 		"--runner is \"\\x00\", want host:port":                          {"version", "--runner=\x00"},
 	} {

@@ -146,7 +146,7 @@ func TestConstraintWithoutRegistry(t *testing.T) {
 		"~0.2": "v0.2.5", ">=0.2.1 <0.2.4": "v0.2.3", "0.2.x": "v0.2.5", "<0.2": "v0.1.5", "<=0.2.0 >0.1": "v0.2.0",
 	} {
 		dir := newPackage(t, constrained(constraint))
-		got := krmfn(t, "render", dir, "--image-prefix", address+"/fn").ok(t)
+		got := krmfn(t, "render", dir, "--default-image-prefix", address+"/fn").ok(t)
 		contains(t, got.err, address+"/fn/set-labels:"+want)
 		if warned := strings.Contains(got.err, "[WARN] set-labels:"+want+" is evaluated by v0.2.0\n"); warned != (want != "v0.2.0") {
 			t.Errorf("%s: standard error:\n%s", constraint, got.err)
@@ -154,7 +154,7 @@ func TestConstraintWithoutRegistry(t *testing.T) {
 	}
 	// Only what is implemented may run: it is all that there is to choose from.
 	strict := func(constraint string) outcome {
-		return krmfn(t, "render", newPackage(t, constrained(constraint)), "--image-prefix", address+"/fn", "--strict-versions")
+		return krmfn(t, "render", newPackage(t, constrained(constraint)), "--default-image-prefix", address+"/fn", "--strict-versions")
 	}
 	contains(t, strict("~0.2").ok(t).err, address+"/fn/set-labels:v0.2.0")
 	contains(t, strict("~0.2.1").err, "is a version constraint, and the tags cannot be listed")

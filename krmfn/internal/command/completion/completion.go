@@ -61,12 +61,10 @@ func directories(*cobra.Command, []string, string) ([]cobra.Completion, cobra.Sh
 // outputs completes --output, which is a form of what a command prints, or where a package goes.
 func outputs(f *pflag.Flag) cobra.CompletionFunc {
 	switch f.DefValue {
-	case "":
-		return cobra.FixedCompletions(output.Targets(), cobra.ShellCompDirectiveDefault)
 	case output.Stdout:
 		return choice(output.Stdout, output.Unwrap)
 	default:
-		return choice(output.Formats()...)
+		return cobra.FixedCompletions(output.Targets(), cobra.ShellCompDirectiveDefault)
 	}
 }
 

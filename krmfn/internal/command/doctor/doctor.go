@@ -46,7 +46,7 @@ what it checks or no image can run at all. Then the exit code is 1.`,
 	}
 	flags := runner.AddAddressFlags(cmd.Flags(), "address of a function runner to check, "+runner.AddressForm)
 	image := cmd.Flags().String("image", "", "image to look up in its registry")
-	prefix := cmd.Flags().String("image-prefix", runner.DefaultPrefix(p), "prefix for images without a slash")
+	prefix := cmd.Flags().String("default-image-prefix", runner.DefaultPrefix(p), "prefix for images without a slash")
 	wantsJSON := output.AddFormatFlag(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		json, err := wantsJSON()

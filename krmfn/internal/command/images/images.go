@@ -44,7 +44,7 @@ func Command(p *program.Program) *cobra.Command {
 directory, and of all packages below it: their digests, whether krmfn has the function
 built in, and the packages that use them. Runs no function.
 
-Names without a slash get --image-prefix. The command looks up digests, and the tags for
+Names without a slash get --default-image-prefix. The command looks up digests, and the tags for
 version constraints, with the credentials of Docker's or Podman's configuration. With
 --offline, it contacts no registry: the list has no digests, and version constraints are
 resolved to the releases that krmfn knows of its curated functions.
@@ -73,12 +73,12 @@ images' registries. With --copy-to, it copies only verified images.
 	}
 	c := &command{Program: p}
 	set := cmd.Flags()
-	set.StringVarP(&c.format, "output", "o", formatText, "output format: text, json for one JSON document, or name for one image name per line")
-	set.StringVar(&c.prefix, "image-prefix", runner.DefaultPrefix(p), "prefix for images without a slash; $KPT_IMAGE_PREFIX changes the default")
+	set.StringVarP(&c.format, "format", "o", formatText, "report format: text, json for one JSON document, or name for one image name per line")
+	set.StringVar(&c.prefix, "default-image-prefix", runner.DefaultPrefix(p), "prefix for images without a slash; $KPT_IMAGE_PREFIX changes the default")
 	set.BoolVar(&c.offline, "offline", false, "do not contact registries")
 	c.verification.addFlags(set)
 	set.StringVar(&c.copyTo, "copy-to", "", "copy the images to oci:DIR or REGISTRY/PREFIX")
-	if err := cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{formatText, formatJSON, formatName}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+	if err := cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{formatText, formatJSON, formatName}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // only for a flag that does not exist
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -94,7 +94,7 @@ images' registries. With --copy-to, it copies only verified images.
 func (c *command) validate() error {
 	switch {
 	case c.format != formatText && c.format != formatJSON && c.format != formatName:
-		return failure.Usage(fmt.Errorf("--output is %q, want text, json or name", c.format))
+		return failure.Usage(fmt.Errorf("--format is %q, want text, json or name", c.format))
 	case c.offline && c.copyTo != "":
 		return failure.Usage(errors.New("--copy-to needs registries: leave out --offline"))
 	case c.offline && c.verification.enabled:

@@ -11,7 +11,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 )
 
-// print writes the list in the format that --output names.
+// print writes the list in the format that --format names.
 func (c *command) print(list []*image) error {
 	switch c.format {
 	case formatJSON:

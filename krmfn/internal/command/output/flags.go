@@ -59,15 +59,15 @@ func AddFlags(flags *pflag.FlagSet, inPlace string) *Flags {
 	return f
 }
 
-// AddFormatFlag adds --output to a command that only reports. json returns whether it asks for JSON.
+// AddFormatFlag adds --format to a command that only reports. json returns whether it asks for JSON.
 func AddFormatFlag(flags *pflag.FlagSet) (json func() (bool, error)) {
-	format := flags.StringP("output", "o", formatText, "text, or json for one JSON document")
-	return func() (bool, error) { return isJSON("output", *format) }
+	format := flags.StringP("format", "o", formatText, "report format: text, or json for one JSON document")
+	return func() (bool, error) { return isJSON(*format) }
 }
 
-func isJSON(flag, format string) (bool, error) {
+func isJSON(format string) (bool, error) {
 	if format != formatText && format != formatJSON {
-		return false, failure.Usage(fmt.Errorf("--%s is %q, want text or json", flag, format))
+		return false, failure.Usage(fmt.Errorf("--format is %q, want text or json", format))
 	}
 	return format == formatJSON, nil
 }
@@ -77,7 +77,7 @@ func (f *Flags) Validate() error {
 	if f.Target == formatJSON {
 		f.Target, f.format = "", formatJSON
 	}
-	json, err := isJSON("format", f.format)
+	json, err := isJSON(f.format)
 	switch {
 	case err != nil:
 		return err

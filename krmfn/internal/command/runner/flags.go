@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/flags"
 )
 
-// imagePrefixVariable is the environment variable that gives --image-prefix another default; kpt reads it too.
+// imagePrefixVariable is the environment variable that gives --default-image-prefix another default; kpt reads it too.
 const imagePrefixVariable = "KPT_IMAGE_PREFIX"
 
 // porchNames are the names that flags have in Porch's commands.
@@ -64,7 +64,7 @@ func AddFlags(p *program.Program, set *pflag.FlagSet) *Flags {
 	// Scripts may have it from when it was not the default.
 	set.BoolVar(&f.builtin, "builtin", false, "evaluate the curated functions in this process, as is the default")
 	_ = set.MarkHidden("builtin")
-	set.StringVar(&f.ImagePrefix, "image-prefix", DefaultPrefix(p), "prefix for images without a slash; $"+imagePrefixVariable+" changes the default")
+	set.StringVar(&f.ImagePrefix, "default-image-prefix", DefaultPrefix(p), "prefix for images without a slash; $"+imagePrefixVariable+" changes the default")
 	set.BoolVar(&f.strictVersions, "strict-versions", false, "refuse tags of other versions than the one that krmfn implements")
 	return f
 }
