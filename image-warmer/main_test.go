@@ -76,7 +76,7 @@ func TestExitCodes(t *testing.T) {
 		{"a file is missing", []string{"--pod-cache-config=/none", "--metadata-configmap="}, exitFailed, "failed: /none: ", ""},
 		{"metadata cannot be written", []string{host + "/fn:v1.2.3", "--metadata-file=/none/f"}, exitFailed, "failed: write --metadata-file", ""},
 		{"no cluster", []string{"a", "--kubeconfig=/none"}, exitFailed, "", "image-warmer: find the cluster"},
-		{"bad flags", []string{"a", "--output=xml"}, exitUsage, "", `--output is "xml"`},
+		{"bad flags", []string{"a", "--format=xml"}, exitUsage, "", `--format is "xml"`},
 		{"help", []string{"--help"}, exitOK, "Usage: image-warmer", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestJSON(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "Kptfile"), []byte(kptfile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := warm(t, "--kptfiles", dir, "--metadata-configmap=", "--output=json", "--default-image-prefix=old.invalid",
+	code, stdout, stderr := warm(t, "--kptfiles", dir, "--metadata-configmap=", "--format=json", "--default-image-prefix=old.invalid",
 		"--image-rewrite=old.invalid/moved="+host+"/fn")
 	var got report.Report
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK {

@@ -45,7 +45,7 @@ var components = map[string]component{
 		flags: new(janitor.Options).Flags(),
 		parse: func(args, _ []string) error { _, err := janitor.Parse(args); return err },
 		without: map[string]string{
-			"kubeconfig": "manual", "output": "manual", "interval": "manual", "registry-auth-secret-name": "fixed",
+			"kubeconfig": "manual", "format": "manual", "interval": "manual", "registry-auth-secret-name": "fixed",
 			"timeout": "fixed", "all": "hook", "stop-deployment": "hook", "stop-cronjob": "hook", "stop-timeout": "hook", "secret-ttl": "odd", "qps": "odd", "max-deletions": "odd",
 		},
 	},
@@ -53,7 +53,7 @@ var components = map[string]component{
 		flags: new(warmer.Options).Flags(),
 		parse: func(args, environ []string) error { _, err := warmer.Parse(args, environ); return err },
 		without: map[string]string{
-			"kptfiles": "manual", "kubeconfig": "manual", "dry-run": "manual", "output": "manual", "metadata-file": "manual",
+			"kptfiles": "manual", "kubeconfig": "manual", "dry-run": "manual", "format": "manual", "metadata-file": "manual",
 			"metadata-namespace": "fixed", "wrapper-image": "fixed", "ignore-failures": "hook",
 			"registry-auth-secret-path": "fixed", "registry-auth-secret-name": "fixed", "tls-secret-path": "fixed",
 		},

@@ -81,7 +81,7 @@ var variants = map[string]string{
   extraVolumes: [{name: more, emptyDir: {}}], extraVolumeMounts: [{name: more, mountPath: /more}],
   podAnnotations: {a: b}, serviceAccount: {annotations: {c: d}}, imagePullSecrets: [{name: pull}],
   podJanitor: {extraArgs: ["--qps=1"], extraEnv: [{name: A, value: b}], podAnnotations: {a: b}},
-  imageWarmer: {extraArgs: ["--output=json"], extraEnv: [{name: A, value: b}], podAnnotations: {a: b}, serviceAccount: {annotations: {c: d}}},
+  imageWarmer: {extraArgs: ["--format=json"], extraEnv: [{name: A, value: b}], podAnnotations: {a: b}, serviceAccount: {annotations: {c: d}}},
   taskHandler: {extraArgs: ["--port=9447"], extraEnv: [{name: DOCKER_CONFIG, value: /tmp}], podAnnotations: {a: b}}}`,
 	"executables":         `{maxConcurrentEvaluations: 3, maxQueuedEvaluations: 0, standbyProcesses: 0, resultCacheSize: 64Mi, taskHandler: {maxConcurrentRenders: 3}}`,
 	"tls":                 `tls: {secret: tls}`,

@@ -46,7 +46,7 @@ func (i *Installation) StartJanitor(ctx context.Context, flags ...string) (*Jani
 	}
 	defer out.Close() //nolint:errcheck // the process has its own
 	j := &Janitor{dir: dir}
-	arguments := append([]string{"--kubeconfig=" + i.helm.kubeconfig, "--namespace=" + i.Release.FunctionNamespace, "--output=json"}, flags...)
+	arguments := append([]string{"--kubeconfig=" + i.helm.kubeconfig, "--namespace=" + i.Release.FunctionNamespace, "--format=json"}, flags...)
 	j.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, arguments...)
 	j.cmd.Stdout, j.cmd.Stderr = out, &j.diagnostics
 	if err := j.cmd.Start(); err != nil {

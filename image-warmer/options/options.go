@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/flags"
 )
 
-// The values of --output.
+// The values of --format.
 const (
 	OutputTable = "table"
 	OutputJSON  = "json"
@@ -133,12 +133,12 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.DurationVar(&o.Timeout, "timeout", time.Hour, "maximum duration of one run, after --jitter; what is left by then fails")
 	f.BoolVar(&o.Watch, "watch", false, "keep running: warm at the start, again each --interval, and nodes that join or recover at once")
 	f.DurationVar(&o.Interval, "interval", 6*time.Hour, "with --watch, time between two runs for all images and nodes; failures are retried after a minute, then less and less often up to this interval")
-	f.StringVar(&o.Output, "output", "table", "format of the report on standard output: table or json")
+	f.StringVar(&o.Output, "format", "table", "format of the report on standard output: table or json")
 	f.IntVar(&o.Log.Level, "log-level", 1, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per image and pull, 4 and above for debugging")
 	f.StringVar(&o.Log.Format, "log-format", "text", "log format: json or text")
 
-	f.IntVar(&o.Resolve.Parallel, "parallel", 4, "maximum number of images to look up in parallel")
-	f.DurationVar(&o.Resolve.Timeout, "resolve-timeout", 30*time.Second, "timeout for looking up one image")
+	f.IntVar(&o.Resolve.Parallel, "max-parallel-lookups", 4, "maximum number of images to look up in parallel")
+	f.DurationVar(&o.Resolve.Timeout, "lookup-timeout", 30*time.Second, "timeout for looking up one image")
 	f.DurationVar(&o.Resolve.Jitter, "jitter", 0, "maximum random delay before the first lookup, so that many clusters do not ask a registry at once")
 	o.registryFlags(f)
 
@@ -162,7 +162,7 @@ func (o *Options) prepullFlags(f *pflag.FlagSet) {
 	p := &o.Prepull
 	f.BoolVar(&p.Enabled, "prepull", false, "pull the images on every node; enabled by default inside a cluster")
 	f.StringVar(&p.WrapperImage, "wrapper-image", "", "image of the wrapper server; empty means the value of the environment variable "+wrapperImageVariable)
-	f.StringVar((*string)(&p.Injection), "injection", string(injection.Auto), "how a pod makes its node pull: image-volume mounts the image and runs nothing of it, init-container copies the wrapper server into a container of the image, auto chooses by what the cluster supports")
+	f.StringVar((*string)(&p.Injection), "wrapper-injection", string(injection.Auto), "how a pod makes its node pull: image-volume mounts the image and runs nothing of it, init-container copies the wrapper server into a container of the image, auto chooses by what the cluster supports")
 	f.StringVar(&p.NodeSelector, "node-selector", "", "label selector of the nodes that pull, as in kubectl; empty means all nodes")
 	f.Var(&tolerations{all: &p.Tolerations}, "toleration", "taint to tolerate, key[=value][:effect]; repeatable")
 	f.StringArrayVar(&p.PullSecrets, "image-pull-secret", nil, "name of a pull secret in --namespace; repeatable")
@@ -244,20 +244,20 @@ func (o *Options) rules() []error {
 	return []error{
 		flags.That(reference.ValidatePrefix(o.DefaultImagePrefix) == nil, "default-image-prefix", o.DefaultImagePrefix, "a registry path without a scheme"),
 		flags.That(isLabel(o.Namespace), "namespace", o.Namespace, "the name of a namespace"),
-		flags.That(o.Output == OutputTable || o.Output == OutputJSON, "output", o.Output, "table or json"),
+		flags.That(o.Output == OutputTable || o.Output == OutputJSON, "format", o.Output, "table or json"),
 		flags.That(o.Log.Level >= 0, "log-level", o.Log.Level, "0 or more"),
 		flags.That(o.Log.Format == "json" || o.Log.Format == "text", "log-format", o.Log.Format, "json or text"),
 		flags.That(o.Timeout > 0, "timeout", o.Timeout, positive),
 		flags.That(o.Interval >= time.Minute, "interval", o.Interval, "1m or more"),
 		flags.That(!o.Watch || !o.DryRun, "watch", o.Watch, "false with --dry-run"),
-		flags.That(o.Resolve.Parallel > 0, "parallel", o.Resolve.Parallel, positive),
-		flags.That(o.Resolve.Timeout > 0, "resolve-timeout", o.Resolve.Timeout, positive),
+		flags.That(o.Resolve.Parallel > 0, "max-parallel-lookups", o.Resolve.Parallel, positive),
+		flags.That(o.Resolve.Timeout > 0, "lookup-timeout", o.Resolve.Timeout, positive),
 		flags.That(o.Resolve.Jitter >= 0, "jitter", o.Resolve.Jitter, "0 or more"),
 		flags.That(isName(o.Registry.AuthSecret), "registry-auth-secret-name", o.Registry.AuthSecret, "the name of a Secret"),
 		flags.That(m.ConfigMap == "" || isName(m.ConfigMap), "metadata-configmap", m.ConfigMap, "the name of a ConfigMap"),
 		flags.That(m.Namespace == "" || isLabel(m.Namespace), "metadata-namespace", m.Namespace, "the name of a namespace"),
 		flags.That(p.User == functionpod.UserNobody || p.User == functionpod.UserAssigned, "pod-user", p.User, "nobody or assigned"),
-		flags.That(slices.Contains(injection.Methods, p.Injection), "injection", p.Injection, "one of auto, image-volume, init-container"),
+		flags.That(slices.Contains(injection.Methods, p.Injection), "wrapper-injection", p.Injection, "one of auto, image-volume, init-container"),
 		flags.That(p.MaxParallel > 0, "max-parallel-pulls", p.MaxParallel, positive),
 		flags.That(p.MaxPerNode > 0, "max-parallel-pulls-per-node", p.MaxPerNode, positive),
 		flags.That(p.Timeout > 0, "pull-timeout", p.Timeout, positive),

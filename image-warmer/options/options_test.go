@@ -89,22 +89,22 @@ func TestNeedsCluster(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"":                              "no images are given",
-		"a --bogus":                     "unknown flag: --bogus",
-		"a --output=xml --parallel=0":   `--output is "xml", want table or json; --parallel is "0", want more than 0`,
-		"a --toleration=k:Never":        `effect "Never" is none of`,
-		"a --toleration==v":             `"" is no key`,
-		"a --toleration=k=v/w":          `"v/w" is no value`,
-		"a --prepull":                   "--wrapper-image or the environment variable WRAPPER_SERVER_IMAGE must name",
-		"a --prepull --wrapper-image=A": "--wrapper-image: function image reference",
-		"a --pod-user=root":             `--pod-user is "root", want nobody or assigned`,
+		"":          "no images are given",
+		"a --bogus": "unknown flag: --bogus",
+		"a --format=xml --max-parallel-lookups=0":             `--format is "xml", want table or json; --max-parallel-lookups is "0", want more than 0`,
+		"a --toleration=k:Never":                              `effect "Never" is none of`,
+		"a --toleration==v":                                   `"" is no key`,
+		"a --toleration=k=v/w":                                `"v/w" is no value`,
+		"a --prepull":                                         "--wrapper-image or the environment variable WRAPPER_SERVER_IMAGE must name",
+		"a --prepull --wrapper-image=A":                       "--wrapper-image: function image reference",
+		"a --pod-user=root":                                   `--pod-user is "root", want nobody or assigned`,
 		"a --prepull --wrapper-image=w --node-selector=a=(":   `--node-selector is "a=("`,
 		"a --prepull --wrapper-image=w --image-pull-secret=A": `--image-pull-secret is "A"`,
 		"a --image-rewrite=x":                                 "want FROM=TO",
 		"a --timeout=0s --interval=1s":                        `--timeout is "0s", want more than 0; --interval is "1s", want 1m or more`,
 		"a --watch --dry-run":                                 `--watch is "true", want false with --dry-run`,
 		"a --jitter=-1s --pull-timeout=0":                     `--jitter is "-1s", want 0 or more; --pull-timeout is "0s", want more than 0`,
-		"a --namespace=A --injection=b":                       `--namespace is "A", want the name of a namespace; --injection is "b", want one of auto`,
+		"a --namespace=A --wrapper-injection=b":               `--namespace is "A", want the name of a namespace; --wrapper-injection is "b", want one of auto`,
 		"a --default-image-prefix=http://a":                   `--default-image-prefix is "http://a"`,
 	} {
 		if _, err := options.Parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {

@@ -74,7 +74,7 @@ type harness struct {
 
 func newHarness(t *testing.T, args string, objects ...metav1.Object) *harness {
 	t.Helper()
-	o, err := options.Parse(strings.Fields("--output=json --namespace=" + testNamespace + " " + args))
+	o, err := options.Parse(strings.Fields("--format=json --namespace=" + testNamespace + " " + args))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ type Config struct {
 	// Self is the pod that this runs in.
 	Self    Self
 	Metrics *Metrics
-	// Out gets what --output asks for.
+	// Out gets what --format asks for.
 	Out io.Writer
 	Log *slog.Logger
 }

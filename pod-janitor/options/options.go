@@ -63,7 +63,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.StringArrayVar(&o.StopCronJobs, "stop-cronjob", nil, "with --all, NAMESPACE/NAME of a CronJob that creates objects, which is the image warmer's: suspend it, delete its Jobs and wait until their pods have ended before anything else is deleted; may be repeated")
 	f.DurationVar(&o.StopTimeout, "stop-timeout", 45*time.Second, "how long to wait for the pods of all --stop-deployment and --stop-cronjob")
 	f.BoolVar(&o.DryRun, "dry-run", false, "report what would be deleted, and delete nothing")
-	f.StringVar((*string)(&o.Output), "output", "", "report format: log, or table or json on standard output; empty means table with --dry-run, and log otherwise")
+	f.StringVar((*string)(&o.Output), "format", "", "report format: log, or table or json on standard output; empty means table with --dry-run, and log otherwise")
 
 	r := &o.Rules
 	f.DurationVar(&r.Grace, "grace", 5*time.Minute, "minimum age of objects to delete, and how late a function runner may be; must exceed its --scan-interval")
@@ -126,7 +126,7 @@ func (o *Options) rules() []error {
 	return []error{
 		flags.That(len(validation.IsDNS1123Label(o.Namespace)) == 0, "namespace", o.Namespace, "the name of a namespace"),
 		flags.That(o.SecretName == "" || len(validation.IsDNS1123Subdomain(o.SecretName)) == 0, "registry-auth-secret-name", o.SecretName, "the name of a Secret, or nothing"),
-		flags.That(o.Output == Log || o.Output == Table || o.Output == JSON, "output", o.Output, "log, table or json"),
+		flags.That(o.Output == Log || o.Output == Table || o.Output == JSON, "format", o.Output, "log, table or json"),
 		flags.That(r.Grace > 0, "grace", r.Grace, positive),
 		flags.That(r.PodTTL > 0, "pod-ttl", r.PodTTL, positive),
 		flags.That(r.WarmerTTL > 0, "warmer-ttl", r.WarmerTTL, positive),

@@ -18,8 +18,8 @@ func TestParse(t *testing.T) {
 	for args, change := range map[string]func(*options.Options){
 		"":                         func(o *options.Options) { o.Output = options.Log },
 		"--dry-run":                func(o *options.Options) { o.DryRun, o.Output = true, options.Table },
-		"--dry-run --output=log":   func(o *options.Options) { o.DryRun, o.Output = true, options.Log },
-		"--output=json --grace=1m": func(o *options.Options) { o.Output, o.Rules.Grace = options.JSON, time.Minute },
+		"--dry-run --format=log":   func(o *options.Options) { o.DryRun, o.Output = true, options.Log },
+		"--format=json --grace=1m": func(o *options.Options) { o.Output, o.Rules.Grace = options.JSON, time.Minute },
 		"--qps 0.5 --interval 10s": func(o *options.Options) { o.Output, o.QPS, o.Interval = options.Log, .5, 10*time.Second },
 		"--all --stop-deployment=a/b --stop-deployment=a/c.d": func(o *options.Options) {
 			o.Output, o.Rules.All, o.StopDeployments = options.Log, true, []string{"a/b", "a/c.d"}
@@ -47,7 +47,7 @@ func TestParseErrors(t *testing.T) {
 		"--namespace=":                  `--namespace is "", want the name of a namespace`,
 		"--namespace=A_b":               `--namespace is "A_b"`,
 		"--registry-auth-secret-name=/": `--registry-auth-secret-name is "/"`,
-		"--output=xml":                  `--output is "xml", want log, table or json`,
+		"--format=xml":                  `--format is "xml", want log, table or json`,
 		"--grace=0s --pod-ttl=-1s":      `--grace is "0s", want more than 0; --pod-ttl is "-1s", want more than 0`,
 		"--warmer-ttl=0s":               `--warmer-ttl is "0s"`,
 		"--secret-ttl=1h":               `--secret-ttl is "1h0m0s", want at least 2h`,

@@ -117,7 +117,7 @@ func (p *Puller) one(ctx context.Context, pull Pull) Outcome {
 	err := p.attempt(ctx, &pull, method)
 	if method == injection.ImageVolume && p.fallback && refuses(err) {
 		if p.refused.CompareAndSwap(false, true) {
-			p.Log.WarnContext(ctx, "image volumes do not work here, nodes pull by init containers from now on: say so with --injection=init-container",
+			p.Log.WarnContext(ctx, "image volumes do not work here, nodes pull by init containers from now on: say so with --wrapper-injection=init-container",
 				"node", pull.Node, "err", err)
 		}
 		err = p.attempt(ctx, &pull, injection.InitContainer)

@@ -80,7 +80,7 @@ func (r *run) resolve(ctx context.Context, source registry.Source, references []
 func (r *run) ask(ctx context.Context, source registry.Source, ref string) result {
 	start, timeout := time.Now(), r.Options.Resolve.Timeout
 	limited, cancel := context.WithTimeoutCause(ctx, timeout,
-		fmt.Errorf("no answer within %s: check the connection to the registry (network, proxy), or raise --resolve-timeout", timeout))
+		fmt.Errorf("no answer within %s: check the connection to the registry (network, proxy), or raise --lookup-timeout", timeout))
 	defer cancel()
 	one := result{reference: ref, err: context.Cause(limited)}
 	digest := ""

@@ -73,7 +73,7 @@ func TestAll(t *testing.T) {
 	if good := results[1]; good.err != nil || good.image.Command[0] != "/fn" || good.image.Reference != host+"/good:v1" {
 		t.Errorf("good: %+v", good)
 	}
-	if err := results[2].err; err == nil || !strings.Contains(err.Error(), "raise --resolve-timeout") {
+	if err := results[2].err; err == nil || !strings.Contains(err.Error(), "raise --lookup-timeout") {
 		t.Errorf("hung: %v", err)
 	}
 }

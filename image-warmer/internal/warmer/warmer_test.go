@@ -152,7 +152,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 
-	c = config(t, client, host+"/a:v1", host+"/b:v1", host+"/c:v1", "--injection=init-container")
+	c = config(t, client, host+"/a:v1", host+"/b:v1", host+"/c:v1", "--wrapper-injection=init-container")
 	want.DryRun = false
 	for _, n := range []int{0, 2} {
 		want.Images[1].Nodes[n].Result, want.Images[1].Nodes[n].Reason = report.Failed, "InvalidImageName: no"

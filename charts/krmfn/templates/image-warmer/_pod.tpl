@@ -34,10 +34,10 @@ spec:
         - --pod-cache-config=/pod-cache-config/pod-cache-config.yaml
         - --function-configs={{ .functionConfigs }}
         - --metadata-configmap={{ $root.Values.images.metadata }}
-        - --parallel={{ int64 .maxParallelLookups }}
-        - --resolve-timeout={{ .lookupTimeout }}
+        - --max-parallel-lookups={{ int64 .maxParallelLookups }}
+        - --lookup-timeout={{ .lookupTimeout }}
         - --prepull={{ .prepull.enabled }}
-        - --injection={{ $root.Values.pods.wrapperInjection }}
+        - --wrapper-injection={{ $root.Values.pods.wrapperInjection }}
         - --pod-user={{ include "krmfn.functionPodUser" $root }}
         - --max-parallel-pulls={{ int64 .prepull.maxParallel }}
         - --max-parallel-pulls-per-node={{ int64 .prepull.maxParallelPerNode }}
