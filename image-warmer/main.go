@@ -26,6 +26,7 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/options"
 	"github.com/krmfn/krmfn/services/cluster/connect"
 	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/logging"
 	"github.com/krmfn/krmfn/services/server/telemetry"
 	"github.com/krmfn/krmfn/services/server/telemetry/export"
@@ -58,8 +59,8 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	o, err := options.Parse(args, environ)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		fmt.Fprintf(stdout, "Makes the images of functions known to function runners, and present on nodes, before they are needed.\n\n"+
-			"Usage: image-warmer [flags] [IMAGE...]\n\nFlags:\n%s", new(options.Options).Flags().FlagUsages())
+		fmt.Fprint(stdout, flags.Text("Makes the images of functions known to function runners, and present on nodes, before they are needed.",
+			"image-warmer [flags] [IMAGE...]", new(options.Options).Flags()))
 		return exitOK
 	case err != nil:
 		fmt.Fprintf(stderr, "image-warmer: %v\nRun image-warmer --help for the flags.\n", err)

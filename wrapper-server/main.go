@@ -56,7 +56,7 @@ func serveFunction(args []string) error {
 	_, _ = memlimit.Set(memlimit.WithRatio(ownShare))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	return server.Run(ctx, args, os.Environ(), os.Stderr)
+	return server.Run(ctx, args, os.Environ(), os.Stdout, os.Stderr)
 }
 
 func report(name string, err error) int {

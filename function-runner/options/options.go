@@ -6,14 +6,11 @@
 package options
 
 import (
-	"runtime"
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/server/callers"
 	"github.com/krmfn/krmfn/services/server/certificates"
@@ -131,78 +128,6 @@ func Default() Options {
 	var o Options
 	o.Flags()
 	return o
-}
-
-// Flags returns the flags that set o, and sets o to their defaults.
-func (o *Options) Flags() *pflag.FlagSet {
-	f := pflag.NewFlagSet("function-runner", pflag.ContinueOnError)
-	f.SortFlags = false
-	f.IntVar(&o.Port, "port", 9445, "port to listen on, on all interfaces; 0 means any free port")
-	f.StringVar(&o.DisableRuntimes, "disable-runtimes", "", "comma-separated list of evaluators to disable: exec, pod")
-	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
-	f.IntVar(&o.Log.Level, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per evaluation, 4 and above for debugging")
-	f.StringVar(&o.Log.Format, "log-format", "json", "log format: json or text")
-	f.BoolVar(&o.Log.FailureReasons, "log-failure-reasons", false, "log the first line of the error of a function that fails, which may quote the package")
-
-	f.IntVar(&o.Limits.MaxMessageSize, "max-request-body-size", 6<<20, "maximum size of a gRPC message in bytes, in both directions")
-	f.Int64Var(&o.Limits.MaxListSize, "max-resource-list-size", 64<<20, "maximum size in bytes of a streamed ResourceList")
-	f.Int64Var(&o.Limits.MaxBytesInFlight, "max-bytes-in-flight", 0, "maximum total size in bytes of the requests of all calls; up to a thousand further calls wait in order; 0 means a sixth of the heap limit, which is GOMEMLIMIT or 40% of the cgroup's memory limit")
-	o.Limits.ResultCache = resource.QuantityValue{Quantity: resource.MustParse("0")}
-	f.Var(&o.Limits.ResultCache, "result-cache-size", "memory for cached answers of deterministic functions, for example 64Mi; reduces the memory for calls in flight; 0 disables the cache")
-	f.DurationVar(&o.Limits.MaxEvaluationTime, "max-evaluation-time", 5*time.Minute, "maximum duration of an evaluation, including the time in the queue")
-	f.IntVar(&o.Limits.MaxConcurrent, "max-concurrent-evaluations", 4*runtime.GOMAXPROCS(0), "maximum number of executables that run at once; default four per CPU")
-	f.IntVar(&o.Limits.MaxQueued, "max-queued-evaluations", 100, "maximum number of calls that wait for an executable; further calls fail")
-	f.IntVar(&o.StandbyProcesses, "standby-processes", DefaultStandbyProcesses, "number of standby processes per executable, and per function pod, started before their calls; each answers one call and ends after 30 idle seconds")
-	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long to wait for running calls after --shutdown-delay")
-	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long to accept new calls after SIGTERM, while Kubernetes removes the replica from its Service")
-	f.StringVar(&o.Deployment, "deployment", "", "name of the function runner's own Deployment, in its namespace; if that has been scaled to 0, the function runner skips --shutdown-delay, because callers have no other replica to go to; empty, and without the evaluator pod, never")
-
-	f.StringVar(&o.Exec.Config, "config", "./config.yaml", "path of the file that maps images to executables; empty means none")
-	f.StringVar(&o.Exec.Functions, "functions", "./functions", "directory that contains the executables")
-	f.BoolVar(&o.Exec.Strict, "strict-config", false, "treat every problem in the config file as an error: unknown fields, duplicate images, executables that cannot be run")
-	f.StringVar(&o.Exec.Tags, "executable-tags", ExecutableTagsOwn, "tags that functions with a version in --config answer to: own, which are those in the file; compatible, also other patch releases of the same minor version; or all; digests must be in the file; reports warn of another version")
-
-	f.StringVar(&o.Pod.Kubeconfig, "kubeconfig", "", "path of a kubeconfig file; empty means KUBECONFIG, the in-cluster configuration, or ~/.kube/config, in this order")
-	f.StringVar(&o.Pod.Namespace, "pod-namespace", "porch-fn-system", "namespace of the function pods")
-	f.StringVar(&o.Pod.CacheConfig, "pod-cache-config", "/pod-cache-config/pod-cache-config.yaml", "path of the file with settings of functions")
-	f.BoolVar(&o.Pod.WarmUp, "warm-up-pod-cache", true, "at start, create a pod for each function in --pod-cache-config and for each tag of FunctionConfig objects with a podExecutor")
-	f.StringVar(&o.Pod.FunctionConfigs, "function-configs", FunctionConfigsAuto, "apply FunctionConfig objects in --pod-namespace: auto, if the cluster has this resource and pods are enabled, or off")
-	f.DurationVar(&o.Pod.TTL, "pod-ttl", 30*time.Minute, "how long to keep an idle function pod")
-	f.DurationVar(&o.Pod.ScanInterval, "scan-interval", time.Minute, "how often to look for idle function pods")
-	f.StringVar(&o.Pod.Template, "function-pod-template", "", "name of the ConfigMap with the template of function pods, in the function runner's namespace; empty means the built-in template")
-	f.StringVar(&o.Pod.Patches, "function-pods", "", "path of the file with labels, isolation and scheduling of function pods, for all functions or some; empty means none")
-	f.IntVar(&o.Pod.MaxWaitlist, "max-waitlist-length", 2, "number of calls per function pod above which another pod is created")
-	f.IntVar(&o.Pod.MaxPods, "max-parallel-pods-per-function", 1, "maximum number of pods per function, over all function runners")
-	f.IntVar(&o.Pod.MaxPerPod, "max-concurrent-evaluations-per-pod", 8, "maximum number of calls that one function pod runs at once")
-	f.IntVar(&o.Pod.MaxWaiting, "max-queued-evaluations-per-function", 1000, "maximum number of calls per function that wait for a pod; further calls fail")
-	f.IntVar(&o.Pod.MaxWarmUps, "max-parallel-warm-ups", 16, "maximum number of function pods that one function runner starts at once while no call waits for them; raise it in clusters with many nodes")
-	f.DurationVar(&o.Pod.ReadyTimeout, "pod-ready-timeout", 2*time.Minute, "how long a function pod may take to become ready")
-	f.StringVar(&o.Pod.Frontend, "pod-frontend", "auto", "how to connect to function pods: service, pod-ip, or auto, which uses the Service if a service mesh added a sidecar and the address otherwise")
-	f.StringVar(&o.Pod.Injection, "wrapper-injection", "auto", "how to add the wrapper server to function pods, unless their template starts its own: image-volume, init-container, or auto, which chooses by what the cluster supports")
-	f.StringVar(&o.Pod.ImageForm, "pod-image-form", ImageFormDigest, "how function pods name their image: digest, or reference, which is the name as it was called; the node then asks the registry at each start of a pod")
-	f.StringVar(&o.Pod.User, "pod-user", functionpod.UserNobody, "user of function pods of the built-in template: nobody, which is the image's own user if that is a number other than 0 and otherwise 65534, or assigned, which leaves the choice to the cluster, as OpenShift requires")
-	f.StringVar(&o.Pod.TLS, "function-pod-tls", PodTLSOff, "which new function pods demand a client certificate of the function runner: off, auto, which is those of the built-in template, or always, which requires krmfn's wrapper server in templates of one's own")
-	f.StringVar(&o.Pod.CASecret, "function-pod-ca-secret", "function-pod-ca", "name of the Secret with the certificate authority for function pods, in the function runner's namespace")
-	f.BoolVar(&o.Pod.CAExternal, "function-pod-ca-external", false, "only read --function-pod-ca-secret (tls.crt, tls.key and ca.crt, as cert-manager writes them); otherwise the function runner creates and rotates the certificate authority in it")
-	f.DurationVar(&o.Pod.CALifetime, "function-pod-ca-lifetime", 90*24*time.Hour, "lifetime of a certificate authority that the function runner creates; it gets a successor after two thirds of it")
-	f.DurationVar(&o.Pod.CertificateLifetime, "function-pod-certificate-lifetime", 24*time.Hour, "lifetime of the function runner's own certificates for function pods")
-	f.StringArrayVar(&o.Pod.PullSecrets, "image-pull-secret", nil, "Secret in --pod-namespace that function pods pull with; may be repeated")
-
-	f.DurationVar(&o.Images.TTL, "image-ttl", 5*time.Minute, "how long to trust the digest of a tag before asking the registry again")
-	f.Var(&o.Images.Rewrites, "image-rewrite", "rule FROM=TO that replaces the prefix FROM of images by TO, for example a mirror's; repeatable, the longest FROM wins")
-	f.StringVar(&o.Images.Policy, "image-policy", "", "path of the policy of images that function pods may run; empty permits all images")
-	f.StringVar(&o.Images.Warmed, "image-metadata", "", "path of the metadata file of the image warmer; it may appear later")
-	f.StringVar(&o.Images.Kept, "image-cache-file", "", "path of a file that keeps image metadata across restarts; empty keeps it in memory only")
-
-	f.BoolVar(&o.Registry.Private, "enable-private-registries", false, "use the credentials in --registry-auth-secret-path")
-	f.StringVar(&o.Registry.AuthPath, "registry-auth-secret-path", "/var/tmp/config-secret/.dockerconfigjson", "path of a Docker config file with registry credentials")
-	f.StringVar(&o.Registry.AuthSecret, "registry-auth-secret-name", "auth-secret", "name of the pull secret to maintain in the function namespace")
-	f.BoolVar(&o.Registry.TLS, "enable-private-registries-tls", false, "trust the CA certificates in --tls-secret-path")
-	f.StringVar(&o.Registry.TLSPath, "tls-secret-path", "/var/tmp/tls-secret/", "directory that contains ca.crt or ca.pem")
-
-	o.TLS.AddTo(f)
-	o.Callers.AddTo(f)
-	return f
 }
 
 // Parse parses arguments. Like Porch's function runner, it accepts flags with one or two dashes. Errors name the flag.

@@ -56,36 +56,43 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("pod-janitor", pflag.ContinueOnError)
 	f.SortFlags = false
 	f.StringVar(&o.Namespace, "namespace", "porch-fn-system", "namespace of the function pods")
-	f.StringVar(&o.SecretName, "registry-auth-secret-name", "auth-secret", "name of the pull secret that function runners maintain; must equal theirs; empty leaves the pull secret alone")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig file; empty means KUBECONFIG, the in-cluster configuration, or ~/.kube/config, in this order")
-	f.BoolVar(&o.Rules.All, "all", false, "delete everything that function runners created, even if it is in use, until nothing has appeared for --grace; use it to uninstall")
-	f.StringArrayVar(&o.StopDeployments, "stop-deployment", nil, "with --all, NAMESPACE/NAME of a Deployment that creates objects, which is the function runners' or the image warmer's: scale it to 0 and wait until its pods have ended before anything is deleted; may be repeated")
-	f.StringArrayVar(&o.StopCronJobs, "stop-cronjob", nil, "with --all, NAMESPACE/NAME of a CronJob that creates objects, which is the image warmer's: suspend it, delete its Jobs and wait until their pods have ended before anything else is deleted; may be repeated")
-	f.DurationVar(&o.StopTimeout, "stop-timeout", 45*time.Second, "how long to wait for the pods of all --stop-deployment and --stop-cronjob")
+	f.DurationVar(&o.Timeout, "timeout", 4*time.Minute, "maximum duration of one sweep")
+	f.DurationVar(&o.Interval, "interval", 0, "pause between sweeps, to run as a Deployment; 0 means a single sweep, for a CronJob")
 	f.BoolVar(&o.DryRun, "dry-run", false, "report what would be deleted, and delete nothing")
 	f.StringVar((*string)(&o.Output), "format", "", "report format: log, or table or json on standard output; empty means table with --dry-run, and log otherwise")
+	flags.Group(f, "Sweeps")
 
 	r := &o.Rules
 	f.DurationVar(&r.Grace, "grace", 5*time.Minute, "minimum age of objects to delete, and how late a function runner may be; must exceed its --scan-interval")
 	f.DurationVar(&r.PodTTL, "pod-ttl", 30*time.Minute, "how long function pods without the annotation krmfn.dev/ttl may be idle; must equal the function runners' --pod-ttl")
 	f.DurationVar(&r.WarmerTTL, "warmer-ttl", time.Hour, "maximum age of pods of the image warmer")
 	f.DurationVar(&r.SecretTTL, "secret-ttl", 24*time.Hour, "how long to keep the pull secret after a function runner last renewed it")
+	f.StringVar(&o.SecretName, "registry-auth-secret-name", "auth-secret", "name of the pull secret that the function runner maintains in --namespace; empty leaves the pull secret alone")
+	flags.Group(f, "Objects")
+
+	f.BoolVar(&r.All, "all", false, "delete everything that function runners created, even if it is in use, until nothing has appeared for --grace; use it to uninstall")
+	f.StringArrayVar(&o.StopDeployments, "stop-deployment", nil, "with --all, NAMESPACE/NAME of a Deployment that creates objects, which is the function runners' or the image warmer's: scale it to 0 and wait until its pods have ended before anything is deleted; may be repeated")
+	f.StringArrayVar(&o.StopCronJobs, "stop-cronjob", nil, "with --all, NAMESPACE/NAME of a CronJob that creates objects, which is the image warmer's: suspend it, delete its Jobs and wait until their pods have ended before anything else is deleted; may be repeated")
+	f.DurationVar(&o.StopTimeout, "stop-timeout", 45*time.Second, "how long to wait for the pods of all --stop-deployment and --stop-cronjob")
+	flags.Group(f, "Uninstallation")
+
+	f.IntVar(&o.LogLevel, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per object, 4 and above for debugging")
+	f.StringVar(&o.LogFormat, "log-format", "json", "log format: json or text")
+	flags.Group(f, "Logging")
 
 	f.Float64Var(&o.QPS, "qps", 5, "maximum number of deletions per second")
 	f.IntVar(&o.MaxDeletions, "max-deletions", 500, "maximum number of deletions per sweep; the next sweep deletes the rest")
-	f.DurationVar(&o.Timeout, "timeout", 4*time.Minute, "maximum duration of one sweep")
-	f.DurationVar(&o.Interval, "interval", 0, "pause between sweeps, to run as a Deployment; 0 means a single sweep, for a CronJob")
-	f.IntVar(&o.LogLevel, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per object, 4 and above for debugging")
-	f.StringVar(&o.LogFormat, "log-format", "json", "log format: json or text")
+	flags.Group(f, "Advanced")
 	return f
 }
 
 // Parse reads arguments. The error names every flag that is wrong.
 func Parse(args []string) (Options, error) {
 	var o Options
-	flags := o.Flags()
-	flags.Usage = func() {}
-	if err := flags.Parse(args); err != nil {
+	set := o.Flags()
+	set.Usage = func() {}
+	if err := set.Parse(args); err != nil {
 		return Options{}, err
 	}
 	if o.Output == "" {
@@ -94,7 +101,7 @@ func Parse(args []string) (Options, error) {
 			o.Output = Table
 		}
 	}
-	return o, o.validate(flags.Args())
+	return o, o.validate(set.Args())
 }
 
 // leastSecretTTL leaves a function runner, which renews the pull secret every hour, one more try.

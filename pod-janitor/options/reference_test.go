@@ -6,13 +6,11 @@ package options
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/flags/flagstest"
 )
 
-// The reference of flags says what the flags say of themselves.
+// The reference of flags in the documentation matches the flags.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	flagstest.Reference(t, "../../docs/pod-janitor-flags.md", flags.Reference(new(Options).Flags(),
-		"go -C pod-janitor test ./options -run TestReference -update", "[Pod janitor](pod-janitor.md) explains what it does and when.", nil))
+	flagstest.Reference(t, "../../docs/flags.md", new(Options).Flags(), "go -C pod-janitor test ./options -run TestReference -update")
 }

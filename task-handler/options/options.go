@@ -78,31 +78,46 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("task-handler", pflag.ContinueOnError)
 	f.SortFlags = false
 	flags.Aliases(f, porchNames)
-	f.IntVar(&o.Port, "port", 9447, "port to listen on, on all interfaces; 0 means any free port")
+	o.serverFlags(f)
+	flags.Group(f, "Server")
+	o.renderFlags(f)
+	flags.Group(f, "Rendering")
 	f.StringVar(&o.FunctionRunner, "function-runner", "", "address of the function runner, host:port; calls are spread over all addresses of the host name; empty means none (also --function-runner-address)")
-	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate curated functions, those that run scripts, policies, patterns or templates in processes of the executable functions beside this one; the function runner evaluates all other functions and versions")
-	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
+	o.Runner.AddTo(f)
+	flags.Group(f, "Function runner")
+	o.TLS.AddTo(f)
+	flags.Group(f, "TLS")
+	o.Callers.AddTo(f)
+	flags.Group(f, "Callers")
 	f.IntVar(&o.LogLevel, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per render, 4 and above for debugging")
 	f.StringVar(&o.LogFormat, "log-format", "json", "log format: json or text")
 	f.BoolVar(&o.LogFailureReasons, "log-failure-reasons", false, "log the first line of the error of a package that does not render, which may quote the package")
+	flags.Group(f, "Logging")
+	f.Int64Var(&o.Limits.MaxBytesInFlight, "max-bytes-in-flight", 0, "maximum total size in bytes of the packages of all calls; up to a thousand further calls wait in order; 0 means 1/40 of the heap limit, which is GOMEMLIMIT or 60% of the cgroup's memory limit, 90% without --builtin-functions")
+	flags.Group(f, "Advanced")
+	return f
+}
 
+func (o *Options) serverFlags(f *pflag.FlagSet) {
 	l := &o.Limits
+	f.IntVar(&o.Port, "port", 9447, "port to listen on, on all interfaces; 0 means any free port")
 	f.IntVar(&l.MaxMessageSize, "max-request-body-size", 6<<20, "maximum size of a gRPC message in bytes, in both directions; must equal the function runner's (also --function-runner-grpc-max-message-size)")
 	f.Int64Var(&l.MaxListSize, "max-resource-list-size", 64<<20, "maximum size in bytes of a ResourceList that the function runner streams, or that a function's process writes")
 	f.Int64Var(&l.MaxPackageSize, "max-package-size", 64<<20, "maximum total size in bytes of the files of a streamed package")
 	f.IntVar(&l.MaxPackageFiles, "max-package-files", 10000, "maximum number of files in a package")
-	f.Int64Var(&l.MaxBytesInFlight, "max-bytes-in-flight", 0, "maximum total size in bytes of the packages of all calls; up to a thousand further calls wait in order; 0 means 1/40 of the heap limit, which is GOMEMLIMIT or 60% of the cgroup's memory limit, 90% without --builtin-functions")
-	f.DurationVar(&l.MaxRenderTime, "max-render-time", 10*time.Minute, "maximum duration of a render, including the time in the queue")
-	f.IntVar(&l.MaxConcurrent, "max-concurrent-renders", 4*runtime.GOMAXPROCS(0), "maximum number of packages that render at once; default four per CPU")
-	f.IntVar(&l.MaxQueued, "max-queued-renders", 100, "maximum number of calls in the queue; further calls fail")
-	f.IntVar(&l.MaxParallelPackages, "max-parallel-packages", 4, "maximum number of independent sub-packages of a package that render at once")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 25*time.Second, "how long to wait for running calls after --shutdown-delay")
 	f.DurationVar(&o.ShutdownDelay, "shutdown-delay", 3*time.Second, "how long to accept new calls after SIGTERM, while Kubernetes removes the replica from its Service")
+}
 
-	o.Runner.AddTo(f)
-	o.TLS.AddTo(f)
-	o.Callers.AddTo(f)
-	return f
+func (o *Options) renderFlags(f *pflag.FlagSet) {
+	l := &o.Limits
+	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate curated functions, those that run scripts, policies, patterns or templates in processes of the executable functions beside this one; the function runner evaluates all other functions and versions")
+	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
+	f.DurationVar(&l.MaxRenderTime, "max-render-time", 10*time.Minute, "maximum duration of a render, including the time in the queue")
+	f.IntVar(&l.MaxConcurrent, "max-concurrent-renders", 4*runtime.GOMAXPROCS(0), "maximum number of packages that render at once")
+	f.Lookup("max-concurrent-renders").DefValue = "4 per CPU"
+	f.IntVar(&l.MaxQueued, "max-queued-renders", 100, "maximum number of calls in the queue; further calls fail")
+	f.IntVar(&l.MaxParallelPackages, "max-parallel-packages", 4, "maximum number of independent sub-packages of a package that render at once")
 }
 
 // Parse reads arguments. The error names every flag that is wrong.

@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flags has what the commands' flags have in common: checks, aliases, the environment, and the reference page.
+// Package flags contains what the commands' flags have in common: checks, aliases, defaults from the environment, and groups for help and
+// the reference page.
 package flags
 
 import (
@@ -60,20 +61,4 @@ func Getenv(environ []string, key string) string {
 		}
 	}
 	return value
-}
-
-// Reference returns the Markdown reference page of a command's flags: a title, the command that generates the page, text, and a
-// table. defaults replaces default values that depend on the machine.
-func Reference(set *pflag.FlagSet, generate, text string, defaults map[string]string) string {
-	var page strings.Builder
-	fmt.Fprintf(&page, "# Flags of %s\n\nThis page is generated from the flags: `%s`.\n\n%s\n\n| flag | default | |\n| --- | --- | --- |\n",
-		set.Name(), generate, text)
-	set.VisitAll(func(f *pflag.Flag) {
-		value, given := defaults[f.Name]
-		if !given && f.DefValue != "" && f.DefValue != "[]" {
-			value = "`" + f.DefValue + "`"
-		}
-		fmt.Fprintf(&page, "| `--%s` | %s | %s |\n", f.Name, value, f.Usage)
-	})
-	return page.String()
 }

@@ -35,15 +35,44 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// grouped returns a set with two groups. The flags of one group are not next to each other.
+func grouped() *pflag.FlagSet {
+	set := pflag.NewFlagSet("server", pflag.ContinueOnError)
+	set.SortFlags = false
+	set.Int("port", 1, "port to listen on")
+	flags.Group(set, "Server")
+	set.StringArray("name", nil, "a name")
+	flags.Group(set, "Names")
+	set.Int("workers", 7, "number of workers")
+	set.Lookup("workers").DefValue = "1 per CPU"
+	flags.Group(set, "Server")
+	return set
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	want := `Serves.
+
+Usage: server [flags]
+
+Server:
+      --port int      port to listen on (default 1)
+      --workers int   number of workers (default 1 per CPU)
+
+Names:
+      --name stringArray   a name
+`
+	if diff := cmp.Diff(want, flags.Text("Serves.", "server [flags]", grouped())); diff != "" {
+		t.Errorf("Text() (-want +got):\n%s", diff)
+	}
+}
+
 func TestReference(t *testing.T) {
 	t.Parallel()
-	set := pflag.NewFlagSet("server", pflag.ContinueOnError)
-	set.Int("port", 1, "port to listen on")
-	set.String("name", "", "a name")
-	set.Int("workers", 7, "how many")
-	want := "# Flags of server\n\nThis page is generated from the flags: `make it`.\n\nMore.\n\n| flag | default | |\n| --- | --- | --- |\n" +
-		"| `--name` |  | a name |\n| `--port` | `1` | port to listen on |\n| `--workers` | processors | how many |\n"
-	if diff := cmp.Diff(want, flags.Reference(set, "make it", "More.", map[string]string{"workers": "processors"})); diff != "" {
+	want := "### Server\n\n| flag | default | |\n| --- | --- | --- |\n" +
+		"| `--port` | `1` | port to listen on |\n| `--workers` | `1 per CPU` | number of workers |\n\n" +
+		"### Names\n\n| flag | default | |\n| --- | --- | --- |\n| `--name` |  | a name |\n\n"
+	if diff := cmp.Diff(want, flags.Reference(grouped())); diff != "" {
 		t.Errorf("Reference() (-want +got):\n%s", diff)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func Help(name, summary string, set *pflag.FlagSet, err error) {
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		fmt.Printf("%s\n\nUsage: %s [flags]\n\nFlags:\n%s", summary, name, set.FlagUsages())
+		fmt.Print(Text(summary, name+" [flags]", set))
 		os.Exit(0)
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "%s: %v\nRun %s --help for the flags.\n", name, err, name)

@@ -40,7 +40,7 @@ func (h *harness) end(t testing.TB) {
 // run starts a server with additional environment variables. The caller must call end.
 func run(t testing.TB, more []string, log io.Writer, script string, flags ...string) *harness {
 	t.Helper()
-	o, err := parse(append(flags, "--", "/bin/sh", "-c", script), io.Discard)
+	o, err := parse(append(flags, "--", "/bin/sh", "-c", script))
 	if err != nil {
 		t.Fatal(err)
 	}

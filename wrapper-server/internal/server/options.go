@@ -6,20 +6,20 @@ package server
 import (
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
 
 	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // options are the values of the flags, and the function's command.
 type options struct {
 	port           int
 	maxMessageSize int
-	verbosity      int
+	logLevel       int
 	maxConcurrent  int
 	standby        int
 	worker         bool
@@ -31,35 +31,38 @@ type options struct {
 
 // flags returns a flag set for o, and sets o to the defaults.
 func (o *options) flags() *pflag.FlagSet {
-	flags := pflag.NewFlagSet("wrapper-server", pflag.ContinueOnError)
-	flags.SortFlags = false
-	flags.IntVar(&o.port, "port", 9446, "port to listen on, on all interfaces")
-	flags.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "maximum size in bytes of a request, a response, and a function's output")
-	flags.IntVar(&o.verbosity, "verbosity", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per evaluation that fails, 4 and above for one line per evaluation")
-	flags.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "maximum number of evaluations at once; ten times as many may wait")
-	flags.IntVar(&o.standby, "standby-processes", 1, "number of standby processes, started before their calls; each answers one call and ends after 30 idle seconds")
-	flags.BoolVar(&o.worker, "worker", false, "run the function as a worker, one process for many calls, if it speaks the worker protocol")
-	flags.BoolVar(&o.tls, wrapperapi.TLSFlag, false, "accept only connections of function runners, by TLS with a client certificate for "+wrapperapi.RunnerName+", signed by an authority whose fingerprint is in $"+wrapperapi.AuthoritiesVariable)
-	flags.IntVar(&o.healthPort, wrapperapi.HealthPortFlag, 9448, "with --tls, port of the health service in plain text, for the kubelet")
-	flags.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long to wait for running evaluations after SIGTERM")
-	return flags
+	f := pflag.NewFlagSet("wrapper-server", pflag.ContinueOnError)
+	f.SortFlags = false
+	flags.Aliases(f, map[string]string{"verbosity": "log-level"}) // Porch's name
+	f.IntVar(&o.port, "port", 9446, "port to listen on, on all interfaces")
+	f.IntVar(&o.maxMessageSize, "max-request-body-size", 6<<20, "maximum size in bytes of a request, a response, and a function's output")
+	f.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long to wait for running evaluations after SIGTERM")
+	flags.Group(f, "Server")
+	f.IntVar(&o.maxConcurrent, "max-concurrent-evaluations", concurrency(memlimit.FromCgroup()), "maximum number of evaluations at once; ten times as many may wait")
+	f.Lookup("max-concurrent-evaluations").DefValue = "1 per 128 MiB of the memory limit, from 1 to 8"
+	f.IntVar(&o.standby, "standby-processes", 1, "number of standby processes, started before their calls; each answers one call and ends after 30 idle seconds")
+	f.BoolVar(&o.worker, "worker", false, "run the function as a worker, one process for many calls, if it speaks the worker protocol")
+	flags.Group(f, "Evaluation")
+	f.BoolVar(&o.tls, wrapperapi.TLSFlag, false, "accept only connections of function runners, by TLS with a client certificate for "+wrapperapi.RunnerName+", signed by an authority whose fingerprint is in $"+wrapperapi.AuthoritiesVariable)
+	f.IntVar(&o.healthPort, wrapperapi.HealthPortFlag, 9448, "with --tls, port of the health service in plain text, for the kubelet")
+	flags.Group(f, "TLS")
+	f.IntVar(&o.logLevel, "log-level", 2, "log verbosity: 0 for errors, 1 to 3 for one line per evaluation that fails, 4 and above for one line per evaluation (also --verbosity)")
+	flags.Group(f, "Logging")
+	return f
 }
 
 // parse parses the flags, and the command after "--".
-func parse(args []string, stderr io.Writer) (options, error) {
+func parse(args []string) (options, error) {
 	var o options
-	flags := o.flags()
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprintf(stderr, "usage: wrapper-server [flags] -- ENTRYPOINT [ARG...]\n%s", flags.FlagUsages())
-	}
-	if err := flags.Parse(args); err != nil {
+	set := o.flags()
+	set.Usage = func() {}
+	if err := set.Parse(args); err != nil {
 		return options{}, err
 	}
-	if dash := flags.ArgsLenAtDash(); dash > 0 || (dash < 0 && flags.NArg() > 0) {
-		return options{}, fmt.Errorf("unexpected argument %q: the function's command goes after --", flags.Arg(0))
+	if dash := set.ArgsLenAtDash(); dash > 0 || (dash < 0 && set.NArg() > 0) {
+		return options{}, fmt.Errorf("unexpected argument %q: the function's command goes after --", set.Arg(0))
 	}
-	o.command = flags.Args()
+	o.command = set.Args()
 	return o, o.validate()
 }
 

@@ -160,7 +160,7 @@ func TestNoAuthorities(t *testing.T) {
 		"none": nil, "empty": {wrapperapi.AuthoritiesVariable + "="}, "no fingerprint": {wrapperapi.AuthoritiesVariable + "=x"},
 		"a short one": {wrapperapi.AuthoritiesVariable + "=" + good[:16]}, "a broken second one": {wrapperapi.AuthoritiesVariable + "=" + good + ","},
 	} {
-		err := Run(t.Context(), []string{"--port=0", "--health-port=0", "--tls", "--", "fn"}, environ, io.Discard)
+		err := Run(t.Context(), []string{"--port=0", "--health-port=0", "--tls", "--", "fn"}, environ, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), wrapperapi.AuthoritiesVariable) {
 			t.Errorf("%s: Run() = %v", name, err)
 		}

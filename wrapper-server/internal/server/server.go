@@ -27,6 +27,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/porch"
 	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/evaluation/process/worker"
+	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/logging"
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
@@ -41,18 +42,19 @@ const waitingPerRunning = 10
 const closeTime = time.Second
 
 // Run serves until ctx ends, and then finishes running calls. args are the flags and the function's command. The function gets environ
-// without the server's own variables. The log goes to stderr.
-func Run(ctx context.Context, args, environ []string, stderr io.Writer) error {
-	o, err := parse(args, stderr)
+// without the server's own variables. The log goes to stderr, and help goes to stdout.
+func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	o, err := parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
-		return nil
+		_, err = fmt.Fprint(stdout, flags.Text("Serves a KRM function over gRPC.", "wrapper-server [flags] -- ENTRYPOINT [ARG...]", new(options).flags()))
+		return err
 	}
 	if err != nil {
 		return err
 	}
 	lines := logging.NewWriter(stderr)
 	defer lines.Close()
-	log := logging.New(lines, logging.JSON, o.verbosity)
+	log := logging.New(lines, logging.JSON, o.logLevel)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(o.port))
 	if err != nil {
 		return fmt.Errorf("listen on --port: %w", err)

@@ -128,9 +128,11 @@ func TestProbe(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	o, err := parse([]string{"--port", "1", "--verbosity=4", "--", "fn", "--port", "2"}, io.Discard)
-	if err != nil || o.port != 1 || o.maxMessageSize != 6291456 || strings.Join(o.command, " ") != "fn --port 2" {
-		t.Errorf("parse() = %+v, error %v", o, err)
+	for _, level := range []string{"--log-level=4", "--verbosity=4"} { // Porch has the second one.
+		o, err := parse([]string{"--port", "1", level, "--", "fn", "--port", "2"})
+		if err != nil || o.port != 1 || o.logLevel != 4 || o.maxMessageSize != 6291456 || strings.Join(o.command, " ") != "fn --port 2" {
+			t.Errorf("parse() = %+v, error %v", o, err)
+		}
 	}
 	for args, want := range map[string]string{
 		"":                                     "the function's command is missing",
@@ -144,9 +146,21 @@ func TestFlags(t *testing.T) {
 		"--standby-processes=-1 -- fn":         "--standby-processes",
 		"--no-such-flag -- fn":                 "no-such-flag",
 	} {
-		if _, err := parse(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("parse(%q) = %v, want %q", args, err, want)
 		}
+	}
+}
+
+// Help goes to standard output, so that it can be piped.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	if err := Run(t.Context(), []string{"--help"}, nil, &stdout, &stderr); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(stdout.String(), "\nTLS:\n") || stderr.Len() > 0 {
+		t.Errorf("help: stdout is %q, stderr is %q, want groups of flags on stdout", &stdout, &stderr)
 	}
 }
 

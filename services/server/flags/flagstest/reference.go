@@ -6,27 +6,44 @@ package flagstest
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 var update = flag.Bool("update", false, "write the reference pages of flags")
 
-// Reference compares a reference page with its file. With -update, it writes the file first.
-func Reference(t *testing.T, file, page string) {
+// Reference compares the flags of a program with its section of a reference page. With -update, it writes the section instead. The section
+// is between two comments that contain the name of the set. command regenerates it. Each flag must be in a group.
+func Reference(t *testing.T, page string, set *pflag.FlagSet, command string) {
 	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(file)
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(page, string(got)); diff != "" {
-		t.Errorf("%s is not up to date, see its third line (-want +got):\n%s", file, diff)
+	begin, end := fmt.Sprintf("<!-- %s: %s -->\n", set.Name(), command), fmt.Sprintf("<!-- end of %s -->\n", set.Name())
+	before, rest, found := strings.Cut(string(text), begin)
+	got, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no section between %q and %q", page, begin, end)
+	}
+	want := "\n" + flags.Reference(set)
+	if strings.Contains(want, "### \n") {
+		t.Errorf("flags without a group:\n%s", want)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the section %s of %s is not up to date: %s (-want +got):\n%s", set.Name(), page, command, diff)
 	}
 }
