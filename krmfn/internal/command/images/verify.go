@@ -38,12 +38,12 @@ type verification struct {
 func (v *verification) addFlags(set *pflag.FlagSet) {
 	set.BoolVar(&v.enabled, "verify", false, "verify the signatures of the images")
 	set.StringVar(&v.policyFile, "image-policy", "", "path of a function runner's image policy that --verify applies")
-	set.StringArrayVar(&v.keys, "key", nil, "path of a public key in PEM that may have signed; repeat it for further keys")
+	set.StringArrayVar(&v.keys, "key", nil, "path of a public key in PEM that may have signed; may be repeated")
 	set.StringVar(&v.identity, "certificate-identity", "", "subject of the certificate that may have signed, such as an email address or the URL of a workflow")
 	set.StringVar(&v.identityRegExp, "certificate-identity-regexp", "", "regular expression that all of the subject must match")
 	set.StringVar(&v.oidcIssuer, "certificate-oidc-issuer", "", "OpenID Connect issuer of the certificate")
 	set.StringVar(&v.trustedRoot, "trusted-root", "", "path of Sigstore's trusted_root.json, against which certificates are verified")
-	set.StringArrayVar(&v.predicateTypes, "predicate-type", nil, "verify an in-toto attestation of this type instead of the signature; repeat it for further types")
+	set.StringArrayVar(&v.predicateTypes, "predicate-type", nil, "verify an in-toto attestation of this type instead of the signature; may be repeated")
 }
 
 // keyless tells whether a flag about certificates is given.
