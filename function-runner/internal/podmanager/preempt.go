@@ -135,7 +135,7 @@ func (m *Manager) preempt(ctx context.Context, mem *member, quota corev1.Resourc
 		return others > 0
 	}
 	for _, idle := range spare {
-		deleted, err := m.expire(ctx, idle.member, "room")
+		deleted, err := m.expire(ctx, idle.member, "preempted")
 		if err != nil || deleted && m.freed(r, idle.requests) {
 			// Retry when the API server does not answer.
 			return true

@@ -113,7 +113,7 @@ func TestFullClusterServesAll(t *testing.T) {
 					if took := time.Since(begin); took > 20*time.Second {
 						t.Errorf("all calls took %v, want at most 20 s", took)
 					}
-					if noted := a.log.count("reason=room") + b.log.count("reason=room"); noted < 2*places {
+					if noted := a.log.count("reason=preempted") + b.log.count("reason=preempted"); noted < 2*places {
 						t.Errorf("preempted pods in the log = %d, want at least %d", noted, 2*places)
 					}
 				})

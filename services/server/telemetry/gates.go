@@ -16,12 +16,12 @@ import (
 // ObserveGates measures, for gates by what runs behind them, such as executables:
 //
 //   - krm_calls_running, krm_calls_running_max (kind): how many run, and how many may
-//   - krm_calls_waiting, krm_calls_waiting_max (kind): how many wait for a place, and how many may
+//   - krm_calls_waiting, krm_calls_waiting_max (kind): how many wait for a slot, and how many may
 func ObserveGates(provider metric.MeterProvider, gates map[string]*evaluation.Gate) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/services/server/telemetry")
 	running, err1 := meter.Int64ObservableGauge("krm_calls_running", metric.WithDescription("Calls that run."))
 	maxRunning, err2 := meter.Int64ObservableGauge("krm_calls_running_max", metric.WithDescription("Calls that may run at once."))
-	waiting, err3 := meter.Int64ObservableGauge("krm_calls_waiting", metric.WithDescription("Calls that wait for a place."))
+	waiting, err3 := meter.Int64ObservableGauge("krm_calls_waiting", metric.WithDescription("Calls that wait for a slot."))
 	maxWaiting, err4 := meter.Int64ObservableGauge("krm_calls_waiting_max", metric.WithDescription("Calls that may wait at once."))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
