@@ -310,6 +310,45 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A server that knows only fingerprints accepts what a function runner sends in the handshake.
+func TestHandshake(t *testing.T) {
+	t.Parallel()
+	for what, tc := range map[string]struct {
+		secret *corev1.Secret
+		mode   Mode
+	}{
+		"an authority of its own": {&corev1.Secret{}, Own},
+		"an external authority":   {intermediate(t, certificatestest.New(t, "issuer")), External},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k := keeper(cluster(tc.secret), tc.mode, quarter)
+			load(t, k)
+			pair, err := tls.X509KeyPair(certificatestest.New(t, "pod").Issue(t, day, "pod"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, server := net.Pipe()
+			done := make(chan error, 1)
+			go func() {
+				done <- tls.Server(server, &tls.Config{
+					MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAnyClientCert, SessionTicketsDisabled: true,
+					NextProtos: []string{"h2"},
+					VerifyConnection: func(state tls.ConnectionState) error {
+						return wrapperapi.VerifyRunner(state.PeerCertificates, k.Trust())
+					},
+				}).HandshakeContext(t.Context())
+				_ = server.Close()
+			}()
+			_, _, err = k.Credentials(k.Trust()).ClientHandshake(t.Context(), "pod", client)
+			_ = client.Close()
+			if err := errors.Join(err, <-done); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // The handshake with a server without TLS fails, and no request is sent.
 func TestHandshakeWithAnother(t *testing.T) {
 	t.Parallel()
