@@ -111,7 +111,7 @@ func (o *Options) serverFlags(f *pflag.FlagSet) {
 
 func (o *Options) renderFlags(f *pflag.FlagSet) {
 	l := &o.Limits
-	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate curated functions, those that run scripts, policies, patterns or templates in processes of the executable functions beside this one; the function runner evaluates all other functions and versions")
+	f.BoolVar(&o.Builtin, "builtin-functions", true, "evaluate curated functions here: plain ones in the task handler's process, and those that run scripts, policies, patterns or templates in processes of the executable functions in the same directory; the function runner evaluates all other functions and versions")
 	f.StringVar(&o.DefaultImagePrefix, "default-image-prefix", reference.CatalogPrefix+"/", "prefix for images without a slash")
 	f.DurationVar(&l.MaxRenderTime, "max-render-time", 10*time.Minute, "maximum duration of a render, including the time in the queue")
 	f.IntVar(&l.MaxConcurrent, "max-concurrent-renders", 4*runtime.GOMAXPROCS(0), "maximum number of packages that render at once")
