@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	"google.golang.org/protobuf/proto"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
@@ -235,21 +234,20 @@ func TestLogOfFailureReason(t *testing.T) {
 		return &evaluationv1.Failure{Reason: evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, Message: message}
 	}
 	for name, tc := range map[string]struct {
-		report evaluationv1.Evaluation
+		report *evaluationv1.Evaluation
 		want   string
 	}{
-		"an error": {evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("noise"), Results: []*evaluationv1.Result{
+		"an error": {&evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("noise"), Results: []*evaluationv1.Result{
 			{Message: "fine", Severity: "info"}, {Message: "secret: no label\nmore", Severity: "error"},
 		}}, `reason="[error]: secret: no label"`},
-		"no error":   {evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("\n\n  secret: no label \nmore")}, `reason="secret: no label"`},
-		"no words":   {evaluationv1.Evaluation{Failure: failure("exit status 3: secret")}, `reason="exit status 3: secret"`},
-		"many words": {evaluationv1.Evaluation{Failure: failure("x"), Stderr: []byte("secret" + strings.Repeat("ä", 500))}, "reason=secret" + strings.Repeat("ä", 125) + "\n"},
+		"no error":   {&evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("\n\n  secret: no label \nmore")}, `reason="secret: no label"`},
+		"no words":   {&evaluationv1.Evaluation{Failure: failure("exit status 3: secret")}, `reason="exit status 3: secret"`},
+		"many words": {&evaluationv1.Evaluation{Failure: failure("x"), Stderr: []byte("secret" + strings.Repeat("ä", 500))}, "reason=secret" + strings.Repeat("ä", 125) + "\n"},
 	} {
+		tc.report.ExitCode = 3
 		for _, reasons := range []bool{false, true} {
-			report := proto.CloneOf(&tc.report)
-			report.ExitCode = 3
 			var log bytes.Buffer
-			answer := Func(func(context.Context, Request) (Response, error) { return Response{Report: report}, nil })
+			answer := Func(func(context.Context, Request) (Response, error) { return Response{Report: tc.report}, nil })
 			if _, err := WithLog(answer, slog.New(slog.NewTextHandler(&log, nil)), LogOptions{FailureReasons: reasons}).Evaluate(t.Context(), Request{}); err != nil {
 				t.Fatal(err)
 			}
