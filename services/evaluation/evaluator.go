@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evaluation defines how functions are evaluated: requests, responses, errors, and wrappers that add behavior to any evaluator.
+// Package evaluation defines how functions are evaluated: requests, responses, errors, and wrappers that add behaviour to any evaluator.
 // Package services/render/runtime provides evaluators for callers.
 package evaluation
 

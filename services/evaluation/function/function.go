@@ -28,7 +28,7 @@ type Function struct {
 	// Name is the function's name in the catalog and the last part of its image's name, such as "set-labels".
 	Name string `json:"name"`
 
-	// Version is the catalog release whose behavior this implementation has, such as "v0.4.5".
+	// Version is the catalog release whose behaviour this implementation has, such as "v0.4.5".
 	Version string `json:"version"`
 
 	// Releases are other catalog releases, in ascending order. If no registry can be queried, version constraints are resolved against
@@ -42,7 +42,7 @@ type Function struct {
 	// Summary is a one-line description without a full stop.
 	Summary string `json:"-"`
 
-	// Heavy means that the function's libraries take long to initialize. A program that is started for each evaluation should not link
+	// Heavy means that the function's libraries take long to initialise. A program that is started for each evaluation should not link
 	// it.
 	Heavy bool `json:"-"`
 

@@ -45,7 +45,7 @@ const (
 // New returns an empty cache of limit bytes; limit must be positive. It exports these metrics:
 //
 // - krm_result_cache_lookups (result): evaluations of deterministic functions whose result was cached (hit) or not (miss)
-// - krm_result_cache_evictions: results evicted in favor of others
+// - krm_result_cache_evictions: results evicted in favour of others
 // - krm_result_cache_bytes, krm_result_cache_entries: size of the cache
 //
 // It returns an error if the metrics cannot be registered.

@@ -36,7 +36,7 @@ const (
 	StandbyUsed StandbyOutcome = "used"
 	// StandbyIdle means that no call came within the idle time.
 	StandbyIdle StandbyOutcome = "idle"
-	// StandbyEvicted means that the process was ended in favor of another command's, or so that orphans could be collected.
+	// StandbyEvicted means that the process was ended in favour of another command's, or so that orphans could be collected.
 	StandbyEvicted StandbyOutcome = "evicted"
 	// StandbyReplaced means that the executable changed after the process started.
 	StandbyReplaced StandbyOutcome = "replaced"

@@ -21,7 +21,7 @@ import (
 // Kind is the kind of a function's input and output.
 const Kind = "ResourceList"
 
-// maxParsed is the maximum size, in bytes, of an output that is parsed if the scanner does not recognize it. The parser needs 25 times
+// maxParsed is the maximum size, in bytes, of an output that is parsed if the scanner does not recognise it. The parser needs 25 times
 // that memory. For larger outputs, only kind and results are read.
 const maxParsed = 8 << 20
 

@@ -115,7 +115,7 @@ items: []
 	}
 }
 
-// Kind and results of a large output that the scanner does not recognize are read without the parser.
+// Kind and results of a large output that the scanner does not recognise are read without the parser.
 func TestResultsOfLargeOutput(t *testing.T) {
 	t.Parallel()
 	const folded = "items:\n- a: b\n  c: d\n    e\n"
@@ -150,8 +150,8 @@ func TestResultsOfLargeOutput(t *testing.T) {
 	}
 }
 
-// The scanner must recognize what functions usually print, because the parser is many times slower.
-func TestScanRecognizesPrintedLists(t *testing.T) {
+// The scanner must recognise what functions usually print, because the parser is many times slower.
+func TestScanRecognisesPrintedLists(t *testing.T) {
 	t.Parallel()
 	doc := head + `items:
 # a comment

@@ -24,7 +24,7 @@ func inFlow(value []byte) bool {
 	return ok && len(rest) == 0
 }
 
-// flow returns the rest after a value in flow style, or false if it does not recognize the value.
+// flow returns the rest after a value in flow style, or false if it does not recognise the value.
 func flow(value []byte, depth int) (rest []byte, ok bool) {
 	if depth == 0 || len(value) < 2 {
 		return nil, false

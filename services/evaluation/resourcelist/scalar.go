@@ -50,7 +50,7 @@ func printableASCII(doc []byte) int {
 	return n
 }
 
-// trimSpaces is bytes.TrimLeft for spaces, optimized for short runs.
+// trimSpaces is bytes.TrimLeft for spaces, optimised for short runs.
 func trimSpaces(text []byte) []byte {
 	for len(text) > 0 && text[0] == ' ' {
 		text = text[1:]
@@ -68,10 +68,10 @@ var simple = func() (set [256]bool) {
 	return set
 }()
 
-// maxKey is the maximum length of a recognized key in bytes. YAML allows 1024.
+// maxKey is the maximum length of a recognised key in bytes. YAML allows 1024.
 const maxKey = 1000
 
-// cutKey splits "key: value" or "key:". It returns an empty key if the content has none, and false if it does not recognize the
+// cutKey splits "key: value" or "key:". It returns an empty key if the content has none, and false if it does not recognise the
 // content.
 func cutKey(content []byte) (key, value []byte, ok bool) {
 	n := simpleLength(content)

@@ -14,8 +14,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
-// Parsing a ResourceList into nodes takes about as long as running a small function, and is needed on each call. The scanner recognizes
-// the block style that YAML printers write, about as fast as reading the document. If it does not recognize a document, the parser is
+// Parsing a ResourceList into nodes takes about as long as running a small function, and is needed on each call. The scanner recognises
+// the block style that YAML printers write, about as fast as reading the document. If it does not recognise a document, the parser is
 // used. It never accepts a document that the parser rejects; FuzzScan checks that.
 
 // outline is the scanner's result.
@@ -54,7 +54,7 @@ type scanner struct {
 	seen map[string]struct{}
 }
 
-// scan returns the outline of a document, or false if it does not recognize the document.
+// scan returns the outline of a document, or false if it does not recognise the document.
 func scan(doc []byte) (outline, bool) {
 	if !printable(doc) {
 		return outline{}, false

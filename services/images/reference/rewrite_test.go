@@ -130,7 +130,7 @@ func TestRewritesErrors(t *testing.T) {
 	}
 }
 
-// The result is a valid reference with the same tag and digest. References on Docker Hub are recognized as by the reference library.
+// The result is a valid reference with the same tag and digest. References on Docker Hub are recognised as by the reference library.
 func FuzzRewrites(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"r.io/a=m.io/b", "r.io/a/x:v1"},

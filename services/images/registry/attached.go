@@ -143,7 +143,7 @@ func (r *attachedReader) referrers(ctx context.Context, image name.Digest) error
 		return fmt.Errorf("read the referrers of %s: %w", image, err)
 	}
 	for _, d := range manifest.Manifests {
-		// Some registries omit the artifact type, or return the type of the config, which is empty.
+		// Some registries omit the artefact type, or return the type of the config, which is empty.
 		if d.ArtifactType != "" && d.ArtifactType != string(types.OCIEmptyJSON) && !IsBundle(d.ArtifactType) {
 			continue
 		}

@@ -90,7 +90,7 @@ var configTypes = map[types.MediaType]bool{
 	"": true, "application/octet-stream": true, "application/json": true, "text/html": true,
 }
 
-// artifactType returns the type of an OCI artifact that is not an image, such as a chart, a WebAssembly module or a signature. It returns
+// artifactType returns the type of an OCI artefact that is not an image, such as a chart, a WebAssembly module or a signature. It returns
 // "" for an image.
 func artifactType(manifest *remote.Descriptor) (string, error) {
 	parsed, err := v1.ParseManifest(bytes.NewReader(manifest.Manifest))

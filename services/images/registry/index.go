@@ -67,7 +67,7 @@ func (r *reader) readIndex(ctx context.Context, manifest *remote.Descriptor) (Im
 	return image, nil
 }
 
-// collect finds the linux images in an index. It ignores attestations, whose platform is unknown/unknown, and other artifacts. An image
+// collect finds the linux images in an index. It ignores attestations, whose platform is unknown/unknown, and other artefacts. An image
 // without a platform counts as linux.
 func (r *reader) collect(ctx context.Context, manifest *remote.Descriptor, depth int, found *contents) error {
 	list, err := v1.ParseIndexManifest(bytes.NewReader(manifest.Manifest))

@@ -67,7 +67,7 @@ const (
 	nameAnnotation = "org.opencontainers.image.ref.name"
 )
 
-// configTypes are the artifact types of images in an index. Entries with other types are attestations or charts.
+// configTypes are the artefact types of images in an index. Entries with other types are attestations or charts.
 var configTypes = []types.MediaType{"", types.DockerConfigJSON, types.OCIConfigJSON}
 
 // choose returns the image of an index for linux and the architecture, with the given name unless that is empty. Images without a

@@ -73,7 +73,7 @@ func start(t *testing.T, script string, flags ...string) (*grpc.ClientConn, stri
 	return h.conn, h.addr
 }
 
-// fifo creates a named pipe with which a script and its test synchronize.
+// fifo creates a named pipe with which a script and its test synchronise.
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipe")

@@ -39,7 +39,7 @@ const (
 	// maxWait is the maximum time that a call waits for a worker, before it gets a process. All workers may be busy with calls that
 	// hang until their deadlines.
 	maxWait = 100 * time.Millisecond
-	// minIdleTime is the minimum idle time before a worker is evicted in favor of another command's. Without it, commands that are
+	// minIdleTime is the minimum idle time before a worker is evicted in favour of another command's. Without it, commands that are
 	// called in turn would evict each other's workers.
 	minIdleTime = time.Second
 	// maxCommands is the number of commands at which the pool forgets those without workers.

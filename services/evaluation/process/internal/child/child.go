@@ -66,7 +66,7 @@ func (s *Starter) Start(c Command) (*Child, error) {
 		Args: c.Argv,
 		Env:  c.environment(dir.path),
 		Dir:  c.Dir,
-		// A new session includes a new process group. The sweeper recognizes functions' processes by their session.
+		// A new session includes a new process group. The sweeper recognises functions' processes by their session.
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}}
 	if c.System != nil {

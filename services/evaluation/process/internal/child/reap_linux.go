@@ -30,7 +30,7 @@ const (
 // kills processes that left their group to outlive their call. Without it, they would accumulate in a container in which this process
 // has PID 1. It returns an error if /proc does not list the children of processes.
 //
-// An orphan is recognized by its session. Each function starts in a new session, and a process can leave its session only for a new
+// An orphan is recognised by its session. Each function starts in a new session, and a process can leave its session only for a new
 // one, so an orphan's session is never this process's. An orphan is killed after all runs have ended that were current when it was
 // first seen, because any of them may be its origin. Idle standby processes and workers are ended to get there: an orphan lives at most
 // one second after the last call has ended.

@@ -55,7 +55,7 @@ func TestScratchWithSetgidIsReused(t *testing.T) {
 	}
 }
 
-// A directory that has been empty for at least a tick is recognized by its times alone. Every change shows in them.
+// A directory that has been empty for at least a tick is recognised by its times alone. Every change shows in them.
 func TestPristine(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(dir string) error{

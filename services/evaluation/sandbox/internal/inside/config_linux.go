@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package inside implements the first process of a sandbox: it sets up the sandbox around itself and then executes the function. A
-// program that imports this package acts as that process if it is started as one, before other packages are initialized. The package
-// imports little, so that the runtime initializes it early: the initialization of a large program takes longer than setting up a
+// program that imports this package acts as that process if it is started as one, before other packages are initialised. The package
+// imports little, so that the runtime initialises it early: the initialisation of a large program takes longer than setting up a
 // sandbox.
 package inside
 

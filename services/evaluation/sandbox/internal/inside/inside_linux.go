@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// init runs the first process, because main would run only after all packages have been initialized. No other program has these
+// init runs the first process, because main would run only after all packages have been initialised. No other program has these
 // arguments and PID 1.
 func init() {
 	if len(os.Args) == 3 && os.Args[1] == Name && os.Getpid() == 1 {

@@ -51,8 +51,8 @@ func TestMediaTypes(t *testing.T) {
 	}
 }
 
-// artifacts are OCI artifacts that are not images.
-var artifacts = map[string]struct {
+// artefacts are OCI artefacts that are not images.
+var artefacts = map[string]struct {
 	artifactType string
 	config       types.MediaType
 	want         string
@@ -64,15 +64,15 @@ var artifacts = map[string]struct {
 	"long type": {config: types.MediaType("application/" + strings.Repeat("x", 2000)), want: "application/xxx"},
 }
 
-// manifestOf returns a manifest of an artifact with the config {}.
+// manifestOf returns a manifest of an artefact with the config {}.
 func manifestOf(artifactType string, config types.MediaType) rawManifest {
 	return rawManifest{fmt.Sprintf(`{"schemaVersion":2,"mediaType":%q,"artifactType":%q,"config":{"mediaType":%q,"size":2,"digest":%q},"layers":[]}`,
 		types.OCIManifestSchema1, artifactType, config, sum([]byte("{}"))), types.OCIManifestSchema1}
 }
 
-func TestArtifacts(t *testing.T) {
+func TestArtefacts(t *testing.T) {
 	t.Parallel()
-	for name, tc := range artifacts {
+	for name, tc := range artefacts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
@@ -89,15 +89,15 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
-// Artifacts in an index are ignored, whether or not the index names their types.
-func TestArtifactsInAnIndex(t *testing.T) {
+// Artefacts in an index are ignored, whether or not the index names their types.
+func TestArtefactsInAnIndex(t *testing.T) {
 	t.Parallel()
-	for name, tc := range artifacts {
+	for name, tc := range artefacts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newServer(t)
 			raw := manifestOf(tc.artifactType, tc.config)
-			s.push(t, "artifact", raw)
+			s.push(t, "artefact", raw)
 			image := newImage(t, "linux/amd64", runs("/fn"))
 			s.push(t, "image", image)
 			digest, err := image.Digest()
