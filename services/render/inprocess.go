@@ -31,8 +31,9 @@ type ListEvaluator interface {
 }
 
 // callInProcess evaluates a function on the resources' nodes, which it parks. This takes a fraction of the time of
-// callWithBytes, which prints and parses them. It returns errPrint if the evaluator cannot evaluate the function in memory, or
-// if printing would change the resources. TestInProcessIsAsOverBytes in functions/internal/rendering compares the two.
+// callWithBytes, which prints and parses them. It returns errNeedsPrinting if the evaluator cannot evaluate the function in
+// memory, or if printing would change the resources. TestInProcessIsAsOverBytes in functions/internal/rendering compares the
+// two.
 func (p *pipeline) callInProcess(ctx context.Context, s *step, in *input) ([]*yaml.RNode, *evaluationv1.Evaluation, error) {
 	evaluator, ok := s.evaluator.(ListEvaluator)
 	if !ok {
@@ -71,7 +72,7 @@ func resources(items fn.KubeObjects) []*yaml.RNode {
 	return nodes
 }
 
-// list returns the function's input in memory, with the same id annotations as encode. It returns errPrint if printing and
+// list returns the function's input in memory, with the same id annotations as encode. It returns errNeedsPrinting if printing and
 // parsing would change the input.
 func (in *input) list() (*fn.ResourceList, error) {
 	list := &fn.ResourceList{Items: make(fn.KubeObjects, len(in.selected)), FunctionConfig: fn.NewEmptyKubeObject()}
@@ -95,7 +96,7 @@ func (in *input) list() (*fn.ResourceList, error) {
 }
 
 // own returns resource i with id annotations for the function. It takes the resource's nodes, or a copy if the resource must be
-// kept. It returns errPrint for a complicated resource.
+// kept. It returns errNeedsPrinting for a complicated resource.
 func (in *input) own(i int) (*yaml.RNode, error) {
 	r := in.selected[i]
 	n := r.YNode()

@@ -19,8 +19,8 @@ import (
 )
 
 // accept turns a function's output into the new state. It restores comments and the order of fields, assigns paths, and rejects
-// resources outside the package and duplicate paths. It returns errPrint if printing would change an output that has not been
-// printed.
+// resources outside the package and duplicate paths. It returns errNeedsPrinting if printing would change an output that has
+// not been printed.
 func (p *pipeline) accept(in *input, output []*yaml.RNode, validator bool) ([]*yaml.RNode, error) {
 	if output == nil && len(in.selected) > 0 && !validator && !p.options.AllowDeletion {
 		return nil, &DeletionError{"the output has no items, which would delete all resources that the function got: return the resources to keep, or an empty list of items"}

@@ -20,8 +20,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// handledErrorMessage is kpt's message in the condition for a function that failed with an exit code. The steps have the function's own
-// messages.
+// handledErrorMessage is kpt's message in the condition for a function that failed with an exit code. The steps have the
+// function's own messages.
 const handledErrorMessage = "already handled error"
 
 // writeStatus writes the result to the root Kptfile of the output, like kpt. It does nothing if functions have deleted the
@@ -131,7 +131,8 @@ func stepResult(f *renderstatus.Function) kptfilev1.PipelineStepResult {
 	return s
 }
 
-// exitCodeOnly reports whether kpt describes a failure by its exit code alone. kpt also does so for programs that could not be started.
+// exitCodeOnly reports whether kpt describes a failure by its exit code alone. kpt also does so for programs that could not be
+// started.
 func exitCodeOnly(reason evaluationv1.FailureReason) bool {
 	return renderstatus.Exited(reason) || reason == evaluationv1.FailureReason_FAILURE_REASON_START
 }

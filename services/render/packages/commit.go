@@ -82,8 +82,8 @@ func (b *batch) renameIn(step string, r *replacement, from, to string, how uint)
 	return retryEINTR(func() error { return renameIn(b.fd, from, to, how) })
 }
 
-// cannotReplace reports whether an error means that files cannot be created, renamed or deleted in a directory, or that the file is a
-// mount point.
+// cannotReplace reports whether an error means that files cannot be created, renamed or deleted in a directory, or that the
+// file is a mount point.
 func cannotReplace(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EBUSY)
 }

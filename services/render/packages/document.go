@@ -49,9 +49,9 @@ func isSeparator(line string) bool {
 	return dashes && (behind == "" || behind[0] == '#')
 }
 
-// withSeparatorComment returns the printed resource, preceded by the separator line that the document's text begins with, if any. Readers
-// take a comment on that line for the resource's first head comment. The comment therefore stays on the separator line, unless
-// the resource no longer begins with it.
+// withSeparatorComment returns the printed resource, preceded by the separator line that the document's text begins with, if
+// any. Readers take a comment on that line for the resource's first head comment. The comment therefore stays on the separator
+// line, unless the resource no longer begins with it.
 func (d *document) withSeparatorComment(printed string) string {
 	line, rest, ended := strings.Cut(d.text, "\n")
 	comment, dashes := strings.CutPrefix(line, "---")

@@ -163,8 +163,8 @@ func seqIndent(document string) string {
 	return yaml.DeriveSeqIndentStyle(document)
 }
 
-// canAnnotateInPlace reports whether a document is a mapping whose metadata and annotations can be extended without kyaml: no anchors,
-// duplicate keys, or existing origin annotations.
+// canAnnotateInPlace reports whether a document is a mapping whose metadata and annotations can be extended without kyaml: no
+// anchors, duplicate keys, or existing origin annotations.
 func canAnnotateInPlace(document *yaml.Node) bool {
 	if document.Content[0].Kind != yaml.MappingNode {
 		return false

@@ -32,7 +32,7 @@ func Restore(from, to *yaml.RNode) {
 }
 
 // Intact reports whether to has the comments and the order of fields of the packed resource, possibly with new fields at the
-// end, so that Restore has nothing to do. This is the case for most resources. One call of Intact is faster than kept and
+// end, so that Restore has nothing to do. This is the case for most resources. One call of Intact is faster than keepsComments and
 // ordered. It may return false if it cannot tell.
 func Intact(packed *yamlnode.Packed, to *yaml.RNode) bool {
 	from := packed.Reader()
@@ -111,7 +111,8 @@ func restoreComments(from, to *yaml.RNode) error {
 	return nil
 }
 
-// keepsComments reports whether to has all comments of from, so that there is nothing to copy. It may return false if it cannot tell.
+// keepsComments reports whether to has all comments of from, so that there is nothing to copy. It may return false if it cannot
+// tell.
 func keepsComments(from, to *yaml.Node) bool {
 	if !sameComments(from, to) {
 		return false

@@ -43,7 +43,7 @@ func drawNode(t *rapid.T, depth int) *yaml.Node {
 	return n
 }
 
-// If kept, ordered or Intact return true, restoring changes nothing.
+// If keepsComments, ordered or Intact return true, restoring changes nothing.
 func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -68,7 +68,7 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 			n.Value = "w"
 		}
 		if Intact(yamlnode.Pack(from), yaml.NewRNode(to)) && (!keepsComments(from, to) || !ordered(from, to)) {
-			t.Fatalf("Intact() = true, but kept() or ordered() = false; from\n%s\nto\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(to).MustString())
+			t.Fatalf("Intact() = true, but keepsComments() or ordered() = false; from\n%s\nto\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(to).MustString())
 		}
 		before := yaml.CopyYNode(to)
 		if ordered(from, to) {
@@ -80,7 +80,7 @@ func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
 			return
 		}
 		if err := comments.CopyComments(yaml.NewRNode(from), yaml.NewRNode(to)); err == nil && !same(before, to) {
-			t.Fatalf("kept() = true, but CopyComments() changed the result; from\n%s\nto\n%s\ngot\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
+			t.Fatalf("keepsComments() = true, but CopyComments() changed the result; from\n%s\nto\n%s\ngot\n%s", yaml.NewRNode(from).MustString(), yaml.NewRNode(before).MustString(), yaml.NewRNode(to).MustString())
 		}
 	})
 }

@@ -16,7 +16,7 @@ type Packed struct {
 	nodes []packedNode
 	// extras holds the properties that few nodes have.
 	extras []extra
-	// styles is the bitwise OR of all nodes' styles. feet reports whether any node has a foot comment.
+	// styles is the bitwise OR of all nodes' styles. hasFoot reports whether any node has a foot comment.
 	styles  uint8
 	hasFoot bool
 }

@@ -160,8 +160,8 @@ func dependent(n *yaml.Node) bool {
 	return n.LineComment != "" || n.Kind == yaml.SequenceNode && n.HeadComment != ""
 }
 
-// scalarLine is the printed line of a placeholder. The mark appears nowhere else, because the encoder escapes this control character
-// outside comments.
+// scalarLine is the printed line of a placeholder. The mark appears nowhere else, because the encoder escapes this control
+// character outside comments.
 const (
 	placeholder = "x"
 	mark        = "\x01"

@@ -16,8 +16,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// A token that the API server has confirmed is accepted for a minute at most, whatever happens to its service account or to the API server.
-// Then it is rejected, also if the API server does not answer.
+// A token that the API server has confirmed is accepted for a minute at most, whatever happens to its service account or to the
+// API server. Then it is rejected, also if the API server does not answer.
 func TestTokenIsRevoked(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

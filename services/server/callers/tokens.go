@@ -22,7 +22,7 @@ const (
 	// maxTokens is the maximum number of cached results.
 	maxTokens = 1024
 	// validTTL is the time for which an accepted token is cached, unless it expires earlier. A deleted service account can call
-	// for that long. keepBad is the time for which a rejected token is cached.
+	// for that long. invalidTTL is the time for which a rejected token is cached.
 	validTTL, invalidTTL = time.Minute, 10 * time.Second
 	// reviewTime is the timeout of a TokenReview.
 	reviewTime = 5 * time.Second

@@ -53,7 +53,7 @@ func (f *firstMessage) RecvMsg(m any) error {
 	return receive()
 }
 
-// queueFullStatus returns the status error for a call that could not enter turns.
+// queueFullStatus returns the status error for a call that could not enter the queue.
 func queueFullStatus(err error) error {
 	if errors.As(err, new(*evaluation.BusyError)) {
 		return Busy("too many calls are waiting to be read: try again")

@@ -21,8 +21,8 @@ type Guard struct {
 	// Permit authorizes the caller of a method before its request is read; nil permits all callers. The error is a status
 	// error. The health service is not authorized.
 	Permit func(ctx context.Context, method string) error
-	// Health is a listener that serves only the health service, in plain text, because gRPC probes of kubelets do not support TLS; nil
-	// means none. Serve closes it.
+	// Health is a listener that serves only the health service, in plain text, because gRPC probes of kubelets do not support
+	// TLS; nil means none. Serve closes it.
 	Health net.Listener
 }
 

@@ -21,18 +21,18 @@ func by(ctx context.Context, port int, host ...byte) context.Context {
 }
 
 // While one peer uses all its places for reading and waiting, calls of another peer are read.
-func TestTurnsLeavePlacesToOtherPeers(t *testing.T) {
+func TestPeerQueuesLeavePlacesToOtherPeers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const readers, waiting = 4, 8
-		turns := newPeerQueues(readers, waiting)
+		queues := newPeerQueues(readers, waiting)
 		ctx, cancel := context.WithCancel(t.Context())
 		results := make(chan error, waiting)
 		leaves := make([]func(), 0, readers)
 		for i := range readers + waiting {
 			call := by(ctx, i, 10, 0, 0, 1)
 			if i < readers {
-				leave, err := turns.enter(call)
+				leave, err := queues.enter(call)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -40,15 +40,15 @@ func TestTurnsLeavePlacesToOtherPeers(t *testing.T) {
 				continue
 			}
 			go func() {
-				_, err := turns.enter(call)
+				_, err := queues.enter(call)
 				results <- err
 			}()
 		}
 		synctest.Wait()
-		if _, err := turns.enter(by(ctx, 100, 10, 0, 0, 1)); !errors.As(err, new(*evaluation.BusyError)) {
+		if _, err := queues.enter(by(ctx, 100, 10, 0, 0, 1)); !errors.As(err, new(*evaluation.BusyError)) {
 			t.Errorf("enter() of one more call of the peer: error = %v, want a BusyError", err)
 		}
-		leave, err := turns.enter(by(ctx, 100, 10, 0, 0, 2))
+		leave, err := queues.enter(by(ctx, 100, 10, 0, 0, 2))
 		if err != nil {
 			t.Fatalf("enter() of another peer's call: %v", err)
 		}
@@ -62,29 +62,29 @@ func TestTurnsLeavePlacesToOtherPeers(t *testing.T) {
 		for _, leave := range leaves {
 			leave()
 		}
-		if len(turns.peers) != 0 || turns.count != 0 {
-			t.Errorf("after all calls, %d calls of %d peers are counted, want none", turns.count, len(turns.peers))
+		if len(queues.peers) != 0 || queues.count != 0 {
+			t.Errorf("after all calls, %d calls of %d peers are counted, want none", queues.count, len(queues.peers))
 		}
 	})
 }
 
 // All peers together are limited, too.
-func TestTurnsLimitAllPeers(t *testing.T) {
+func TestPeerQueuesLimitAllPeers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const readers, waiting = 4, 8
-		turns := newPeerQueues(readers, waiting)
+		queues := newPeerQueues(readers, waiting)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		most := readers + waiting + reservedForOthers(readers) + reservedForOthers(waiting)
 		for i := range most {
-			go func() { _, _ = turns.enter(by(ctx, 1, 10, 0, 0, byte(i))) }()
+			go func() { _, _ = queues.enter(by(ctx, 1, 10, 0, 0, byte(i))) }()
 		}
 		synctest.Wait()
-		if running, _ := turns.reading.Load(); running != readers+reservedForOthers(readers) || !turns.crowded() {
-			t.Errorf("%d calls are being read, crowded() = %v, want %d and true", running, turns.crowded(), readers+reservedForOthers(readers))
+		if running, _ := queues.reading.Load(); running != readers+reservedForOthers(readers) || !queues.crowded() {
+			t.Errorf("%d calls are being read, crowded() = %v, want %d and true", running, queues.crowded(), readers+reservedForOthers(readers))
 		}
-		if _, err := turns.enter(by(ctx, 1, 10, 0, 1, 1)); !errors.As(err, new(*evaluation.BusyError)) {
+		if _, err := queues.enter(by(ctx, 1, 10, 0, 1, 1)); !errors.As(err, new(*evaluation.BusyError)) {
 			t.Errorf("enter() of call %d: error = %v, want a BusyError", most, err)
 		}
 	})
@@ -94,14 +94,14 @@ func TestTurnsLimitAllPeers(t *testing.T) {
 func TestBurstLeavesPlacesToOtherPeers(t *testing.T) {
 	t.Parallel()
 	const readers, waiting = 4, 8
-	turns := newPeerQueues(readers, waiting)
+	queues := newPeerQueues(readers, waiting)
 	for i := range 2 * (readers + waiting) {
-		_, _, err := turns.arrive(by(t.Context(), i, 10, 0, 0, 1))
+		_, _, err := queues.arrive(by(t.Context(), i, 10, 0, 0, 1))
 		if refused := errors.As(err, new(*evaluation.BusyError)); refused != (i >= readers+waiting) {
 			t.Errorf("arrive() of call %d: error = %v", i, err)
 		}
 	}
-	if _, _, err := turns.arrive(by(t.Context(), 100, 10, 0, 0, 2)); err != nil {
+	if _, _, err := queues.arrive(by(t.Context(), 100, 10, 0, 0, 2)); err != nil {
 		t.Errorf("arrive() of another peer's call: %v", err)
 	}
 }

@@ -42,8 +42,8 @@ func newPeerQueues(readers, waiting int) *peerQueues {
 
 // enter waits until the call may be read. The caller must call leave afterwards. The error is a *evaluation.BusyError if too
 // many calls wait, or the context's cause.
-func (t *peerQueues) enter(ctx context.Context) (leave func(), err error) {
-	own, depart, err := t.arrive(ctx)
+func (q *peerQueues) enter(ctx context.Context) (leave func(), err error) {
+	own, depart, err := q.arrive(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (t *peerQueues) enter(ctx context.Context) (leave func(), err error) {
 		depart()
 		return nil, err
 	}
-	leaveAll, _, err := t.reading.Enter(ctx)
+	leaveAll, _, err := q.reading.Enter(ctx)
 	if err != nil {
 		leaveOwn()
 		depart()
@@ -66,34 +66,34 @@ func (t *peerQueues) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // queueFullStatus reports whether calls use more than half of one peer's readers.
-func (t *peerQueues) crowded() bool {
-	running, _ := t.reading.Load()
-	return 2*running > t.readers
+func (q *peerQueues) crowded() bool {
+	running, _ := q.reading.Load()
+	return 2*running > q.readers
 }
 
 // arrive counts the call and returns the gate of its peer. The gate exists until the peer's last call departs.
-func (t *peerQueues) arrive(ctx context.Context) (own *peerQueue, depart func(), err error) {
+func (q *peerQueues) arrive(ctx context.Context) (own *peerQueue, depart func(), err error) {
 	host := callerHost(ctx)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	own = t.peers[host]
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own = q.peers[host]
 	// Count a peer's calls here, before they enter the peer's gate, so that calls that the gate will reject do not take the
 	// places of other peers.
-	if own != nil && own.count == t.readers+t.waiting || t.count == t.readers+t.waiting+reservedForOthers(t.readers)+reservedForOthers(t.waiting) {
-		return nil, nil, &evaluation.BusyError{Running: t.readers, Waiting: t.waiting}
+	if own != nil && own.count == q.readers+q.waiting || q.count == q.readers+q.waiting+reservedForOthers(q.readers)+reservedForOthers(q.waiting) {
+		return nil, nil, &evaluation.BusyError{Running: q.readers, Waiting: q.waiting}
 	}
 	if own == nil {
-		own = &peerQueue{Gate: evaluation.NewGate(t.readers, t.waiting)}
-		t.peers[host] = own
+		own = &peerQueue{Gate: evaluation.NewGate(q.readers, q.waiting)}
+		q.peers[host] = own
 	}
-	t.count++
+	q.count++
 	own.count++
 	return own, func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.count--
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.count--
 		if own.count--; own.count == 0 {
-			delete(t.peers, host)
+			delete(q.peers, host)
 		}
 	}, nil
 }
