@@ -2,8 +2,8 @@ module github.com/krmfn/krmfn/functions
 
 go 1.26.0
 
-// The catalog's modules name this version and use nothing of it. In the workspace, where the module graph is not pruned, it
-// would have to be fetched to find out that github.com/kptdev/kpt/api is a module of its own.
+// The catalog requires this version but uses no package of it. Without the exclude, the workspace, whose module graph is not pruned,
+// would have to download it to learn that github.com/kptdev/kpt/api is a separate module.
 exclude github.com/kptdev/kpt v1.0.0-beta.61
 
 replace (
