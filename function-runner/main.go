@@ -17,7 +17,6 @@ import (
 	"github.com/krmfn/krmfn/services/server/daemon"
 	"github.com/krmfn/krmfn/services/server/flags"
 	"github.com/krmfn/krmfn/services/server/memory"
-	"github.com/krmfn/krmfn/services/server/validation"
 )
 
 // keychain has the credentials of cloud registries in binaries with the build tag cloudkeychains. Otherwise it is nil.
@@ -33,9 +32,6 @@ func main() {
 	settings.Security = daemon.Security{TLS: o.TLS, Callers: o.Callers, Kubeconfig: o.Pod.Kubeconfig}
 	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
 		config := runner.Config{Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Guard: in.Guard, Log: in.Log}
-		if config.Server, err = validation.Interceptors(runner.Requests()...); err != nil {
-			return err
-		}
 		config.Memory = memory.Divide(runner.HeapShare)
 		config.Processes = runner.NewProcesses(o, config.Memory.Executables, in.Log)
 		if config.Memo, err = runner.NewMemo(o, in.Telemetry.Metrics); err != nil {

@@ -13,7 +13,7 @@ import (
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	binarytest.Denied(t, binarytest.Imports(t),
-		"github.com/google/cel-go", "github.com/open-policy-agent", "github.com/santhosh-tekuri/jsonschema", "github.com/sigstore", "github.com/yannh/kubeconform",
+		"buf.build/go/protovalidate", "cel.dev", "github.com/google/cel-go", "github.com/open-policy-agent", "github.com/santhosh-tekuri/jsonschema", "github.com/sigstore", "github.com/yannh/kubeconform",
 		"go.starlark.net", "helm.sh", "k8s.io/client-go/kubernetes/typed/core",
 		"github.com/krmfn/krmfn/functions/applyreplacements", "github.com/krmfn/krmfn/functions/gatekeeper", "github.com/krmfn/krmfn/functions/kubeconform", "github.com/krmfn/krmfn/functions/renderhelmchart",
 		"github.com/krmfn/krmfn/functions/searchreplace", "github.com/krmfn/krmfn/functions/starlark", "github.com/krmfn/krmfn/functions/validatecel")
@@ -21,5 +21,5 @@ func TestLinks(t *testing.T) {
 
 func TestSize(t *testing.T) {
 	t.Parallel()
-	binarytest.Size(t, "build/task-handler", 34_673_000)
+	binarytest.Size(t, "build/task-handler", 28_377_000)
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
-	"github.com/krmfn/krmfn/services/server/validation"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -108,9 +107,6 @@ func startWith(t *testing.T, change func(*Config)) *fixture {
 	change(&c)
 	ctx, cancel := context.WithCancel(t.Context())
 	var err error
-	if c.Server, err = validation.Interceptors(Requests()...); err != nil {
-		t.Fatal(err)
-	}
 	if c.Memo, err = NewMemo(c.Options, noop.NewMeterProvider()); err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,6 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
 	"github.com/krmfn/krmfn/function-runner/internal/service"
@@ -33,6 +31,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/grpcserver"
 	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/services/server/validation"
 )
 
 // Executable is a function with a local executable.
@@ -65,8 +64,6 @@ type Config struct {
 	Last func(ctx context.Context) bool
 	// Guard configures the security of connections and the authorization of callers.
 	Guard grpcserver.Guard
-	// Server holds additional options of the gRPC server, such as the validation of Requests.
-	Server []grpc.ServerOption
 	// Log gets one line for each evaluation, reload and step of the shutdown.
 	Log *slog.Logger
 }
@@ -168,7 +165,9 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 		}
 	}
 	// The server starts goroutines, which end with Serve.
-	r.server = r.newServer(ctx)
+	if r.server, err = r.newServer(ctx); err != nil {
+		return nil, err
+	}
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(r.server, &porch.Server{
 		Evaluator: evaluator, Error: service.ErrorStatus, Failure: service.FailureStatus,
 	})
@@ -230,14 +229,11 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	return evaluation.WithLog(evaluator, log, evaluation.LogOptions{FailureReasons: o.Log.FailureReasons}), nil
 }
 
-// Requests returns an empty message for each request type that has validation rules in its proto file.
-func Requests() []proto.Message {
-	return []proto.Message{
-		&evaluatorv1.EvaluateRequest{}, &evaluatorv1.EvaluateStreamRequest{}, &evaluatorv1.PrepareRequest{}, &evaluatorv1.ListFunctionsRequest{},
+func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {
+	validated, err := validation.Interceptors(evaluatorv1.File_krmfn_evaluator_v1_evaluator_proto)
+	if err != nil {
+		return nil, err
 	}
-}
-
-func (r *Runner) newServer(ctx context.Context) *grpcserver.Server {
 	return grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: r.config.Options.Limits.MaxMessageSize,
 		Budget:         r.inFlight,
@@ -246,8 +242,8 @@ func (r *Runner) newServer(ctx context.Context) *grpcserver.Server {
 		Last:           r.config.Last,
 		Guard:          r.config.Guard,
 		Logger:         r.config.Log,
-		Server:         slices.Concat(r.config.Server, r.config.Telemetry.ServerOptions()),
-	})
+		Server:         slices.Concat(validated, r.config.Telemetry.ServerOptions()),
+	}), nil
 }
 
 // updateHealth sets the health to SERVING if calls can succeed. With a pod evaluator, this is when the manager knows its pods. Otherwise,

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
+	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/evaluation/process"
@@ -147,7 +148,7 @@ func (h *Handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) 
 func (h *Handler) measures() bool { return h.config.Telemetry != nil && h.config.Telemetry.Active }
 
 func (h *Handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
-	serverOptions, err := validation.Interceptors(service.Requests()...)
+	serverOptions, err := validation.Interceptors(taskhandlerv1.File_krmfn_taskhandler_v1_taskhandler_proto)
 	if err != nil {
 		return nil, err
 	}

@@ -41,14 +41,6 @@ type TaskHandler struct {
 	MaxMessageSize int
 }
 
-// Requests are the messages of requests, for what validates them.
-func Requests() []proto.Message {
-	return []proto.Message{
-		&taskhandlerv1.RenderRequest{}, &taskhandlerv1.RenderStreamRequest{},
-		&taskhandlerv1.ApplyTaskRequest{}, &taskhandlerv1.PatchKptfileRequest{}, &taskhandlerv1.ReplaceResourcesRequest{},
-	}
-}
-
 // Render renders a package.
 func (h *TaskHandler) Render(ctx context.Context, req *taskhandlerv1.RenderRequest) (*taskhandlerv1.RenderResponse, error) {
 	if n := len(req.GetFiles()); n > h.MaxFiles {
