@@ -14,10 +14,11 @@ func TestLinks(t *testing.T) {
 	binarytest.Denied(t, binarytest.Imports(t),
 		"buf.build/go/protovalidate", "cel.dev", "cloud.google.com/go", "github.com/aws", "github.com/awslabs", "github.com/google/cel-go",
 		"github.com/krmfn/krmfn/functions", "github.com/open-policy-agent", "github.com/sigstore",
+		"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc", "go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc",
 		"k8s.io/client-go/dynamic/dynamicinformer", "k8s.io/client-go/informers", "k8s.io/client-go/kubernetes")
 }
 
 func TestSize(t *testing.T) {
 	t.Parallel()
-	binarytest.Size(t, "build/image-warmer", 25_842_000)
+	binarytest.Size(t, "build/image-warmer", 24_855_000)
 }

@@ -67,7 +67,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return exitUsage
 	}
 	log := logging.New(stderr, o.Log.Format, o.Log.Level)
-	exporters, err := export.New(ctx, "krmfn-image-warmer", version.Version(), nil)
+	exporters, err := export.New(ctx, "krmfn-image-warmer", version.Version(), nil, export.GRPC{})
 	if err != nil {
 		fmt.Fprintf(stderr, "image-warmer: %v\n", err)
 		return exitUsage

@@ -14,10 +14,11 @@ func TestLinks(t *testing.T) {
 	binarytest.Denied(t, binarytest.Imports(t),
 		"buf.build/go/protovalidate", "cel.dev", "github.com/google/cel-go", "github.com/google/go-containerregistry",
 		"github.com/krmfn/krmfn/functions", "github.com/open-policy-agent", "github.com/sigstore",
+		"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc", "go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc",
 		"k8s.io/client-go/informers", "k8s.io/client-go/kubernetes")
 }
 
 func TestSize(t *testing.T) {
 	t.Parallel()
-	binarytest.Size(t, "build/pod-janitor", 23_323_000)
+	binarytest.Size(t, "build/pod-janitor", 21_934_000)
 }

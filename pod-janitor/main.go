@@ -37,7 +37,7 @@ func run(ctx context.Context, o options.Options, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	exporters, err := export.New(ctx, "krmfn-"+name, version.Version(), nil)
+	exporters, err := export.New(ctx, "krmfn-"+name, version.Version(), nil, export.GRPC{})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/memory"
 	"github.com/krmfn/krmfn/services/server/telemetry"
 	"github.com/krmfn/krmfn/services/server/telemetry/export"
+	"github.com/krmfn/krmfn/services/server/telemetry/export/otlpgrpc"
 	"github.com/krmfn/krmfn/services/server/version"
 )
 
@@ -74,7 +75,7 @@ func run(ctx context.Context, s Settings, serve func(ctx context.Context, in Sur
 	if err != nil {
 		return err
 	}
-	exporters, err := export.New(ctx, "krmfn-"+s.Name, version.Version(), secured.https())
+	exporters, err := export.New(ctx, "krmfn-"+s.Name, version.Version(), secured.https(), otlpgrpc.Exporters)
 	if err != nil {
 		return err
 	}

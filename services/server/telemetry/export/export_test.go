@@ -40,7 +40,7 @@ func TestPrometheus(t *testing.T) {
 	} {
 		t.Setenv(key, value)
 	}
-	tel, err := New(t.Context(), "test", "v0", nil)
+	tel, err := New(t.Context(), "test", "v0", nil, GRPC{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func get(t *testing.T, url string) string {
 func TestNothingByDefault(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "")
 	t.Setenv("OTEL_TRACES_EXPORTER", "")
-	tel, err := New(t.Context(), "test", "v0", nil)
+	tel, err := New(t.Context(), "test", "v0", nil, GRPC{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestNothingByDefault(t *testing.T) {
 
 func TestUnknownExporter(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "carrier-pigeon")
-	if _, err := New(t.Context(), "test", "v0", nil); err == nil || !strings.Contains(err.Error(), "carrier-pigeon") {
+	if _, err := New(t.Context(), "test", "v0", nil, GRPC{}); err == nil || !strings.Contains(err.Error(), "carrier-pigeon") {
 		t.Errorf("got error %v, want one that names the exporter", err)
 	}
 }

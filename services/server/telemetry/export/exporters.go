@@ -11,15 +11,19 @@ import (
 	"fmt"
 	"os"
 
-	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/exporters/stdout/stdoutmetric"
 	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
+
+// GRPC makes exporters that send OTLP over gRPC, for programs that link gRPC; see package otlpgrpc. The zero value makes none.
+type GRPC struct {
+	Metrics func(ctx context.Context) (sdkmetric.Exporter, error)
+	Traces  func(ctx context.Context) (sdktrace.SpanExporter, error)
+}
 
 var (
 	errNone    = errors.New("no exporter is asked for")
@@ -28,7 +32,7 @@ var (
 
 // newReader returns what exports metrics as OTEL_METRICS_EXPORTER says, or errNone. OpenTelemetry's package autoexport would link
 // exporters of logs, too.
-func newReader(ctx context.Context, secure *tls.Config) (sdkmetric.Reader, error) {
+func newReader(ctx context.Context, secure *tls.Config, grpc GRPC) (sdkmetric.Reader, error) {
 	var exporter sdkmetric.Exporter
 	var err error
 	switch os.Getenv("OTEL_METRICS_EXPORTER") {
@@ -39,8 +43,7 @@ func newReader(ctx context.Context, secure *tls.Config) (sdkmetric.Reader, error
 	case "console":
 		exporter, err = stdoutmetric.New()
 	case "otlp":
-		exporter, err = otlp(ctx, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL",
-			func(ctx context.Context) (sdkmetric.Exporter, error) { return otlpmetricgrpc.New(ctx) },
+		exporter, err = otlp(ctx, "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", grpc.Metrics,
 			func(ctx context.Context) (sdkmetric.Exporter, error) { return otlpmetrichttp.New(ctx) })
 	default:
 		return nil, errUnknown
@@ -52,28 +55,31 @@ func newReader(ctx context.Context, secure *tls.Config) (sdkmetric.Reader, error
 }
 
 // newSpanExporter returns what exports traces as OTEL_TRACES_EXPORTER says, or errNone.
-func newSpanExporter(ctx context.Context) (sdktrace.SpanExporter, error) {
+func newSpanExporter(ctx context.Context, grpc GRPC) (sdktrace.SpanExporter, error) {
 	switch os.Getenv("OTEL_TRACES_EXPORTER") {
 	case "", "none":
 		return nil, errNone
 	case "console":
 		return stdouttrace.New()
 	case "otlp":
-		return otlp(ctx, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
-			func(ctx context.Context) (sdktrace.SpanExporter, error) { return otlptracegrpc.New(ctx) },
+		return otlp(ctx, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", grpc.Traces,
 			func(ctx context.Context) (sdktrace.SpanExporter, error) { return otlptracehttp.New(ctx) })
 	}
 	return nil, errUnknown
 }
 
-// otlp returns an exporter for the protocol that a variable names, or else OTEL_EXPORTER_OTLP_PROTOCOL.
+// otlp returns an exporter for the protocol that a variable names, or else OTEL_EXPORTER_OTLP_PROTOCOL. grpc may be nil.
 func otlp[T any](ctx context.Context, variable string, grpc, http func(context.Context) (T, error)) (exporter T, err error) {
-	switch protocol := cmp.Or(os.Getenv(variable), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf"); protocol {
-	case "grpc":
-		return grpc(ctx)
-	case "http/protobuf":
-		return http(ctx)
-	default:
-		return exporter, fmt.Errorf("OTLP protocol %q is not supported: set %s to grpc or http/protobuf", protocol, variable)
+	protocols := "http/protobuf"
+	if grpc != nil {
+		protocols = "grpc or http/protobuf"
 	}
+	protocol := cmp.Or(os.Getenv(variable), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "http/protobuf")
+	switch {
+	case protocol == "http/protobuf":
+		return http(ctx)
+	case protocol == "grpc" && grpc != nil:
+		return grpc(ctx)
+	}
+	return exporter, fmt.Errorf("this program does not support OTLP protocol %q: set %s to %s", protocol, variable, protocols)
 }

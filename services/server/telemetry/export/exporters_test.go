@@ -1,17 +1,21 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package export
+package export_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/krmfn/krmfn/services/server/telemetry/export"
+	"github.com/krmfn/krmfn/services/server/telemetry/export/otlpgrpc"
 )
 
 // The environment is the process's, so the cases do not run in parallel.
 func TestExporters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		exporter, protocol, metricsProtocol string
+		grpc                                export.GRPC
 		active                              bool
 		// err is part of the error; "" for none.
 		err string
@@ -21,10 +25,16 @@ func TestExporters(t *testing.T) {
 		"console":                      {exporter: "console", active: true},
 		"OTLP":                         {exporter: "otlp", active: true},
 		"OTLP over HTTP":               {exporter: "otlp", protocol: "http/protobuf", active: true},
-		"OTLP over gRPC":               {exporter: "otlp", protocol: "grpc", active: true},
-		"the signal's protocol counts": {exporter: "otlp", protocol: "http/json", metricsProtocol: "grpc", err: "TRACES"},
-		"another protocol":             {exporter: "otlp", protocol: "http/json", err: `OTLP protocol "http/json" is not supported`},
-		"another exporter":             {exporter: "zipkin", err: "zipkin"},
+		"OTLP over gRPC":               {exporter: "otlp", protocol: "grpc", grpc: otlpgrpc.Exporters, active: true},
+		"the signal's protocol counts": {exporter: "otlp", protocol: "http/json", metricsProtocol: "grpc", grpc: otlpgrpc.Exporters, err: "TRACES"},
+		"another protocol": {
+			exporter: "otlp", protocol: "http/json", grpc: otlpgrpc.Exporters,
+			err: `this program does not support OTLP protocol "http/json": set OTEL_EXPORTER_OTLP_METRICS_PROTOCOL to grpc or http/protobuf`,
+		},
+		"OTLP over gRPC in a program without gRPC": {
+			exporter: "otlp", protocol: "grpc", err: `this program does not support OTLP protocol "grpc": set OTEL_EXPORTER_OTLP_METRICS_PROTOCOL to http/protobuf`,
+		},
+		"another exporter": {exporter: "zipkin", err: "zipkin"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for key, value := range map[string]string{
@@ -33,7 +43,7 @@ func TestExporters(t *testing.T) {
 			} {
 				t.Setenv(key, value)
 			}
-			tel, err := New(t.Context(), "test", "v0", nil)
+			tel, err := export.New(t.Context(), "test", "v0", nil, tc.grpc)
 			switch {
 			case tc.err == "" && err != nil:
 				t.Fatal(err)

@@ -35,7 +35,7 @@ func TestPrometheusByHTTPS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tel, err := New(t.Context(), "test", "v0", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13})
+	tel, err := New(t.Context(), "test", "v0", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13}, GRPC{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestMetricsPortHasLimits(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "prometheus")
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_HOST", "127.0.0.1")
 	t.Setenv("OTEL_EXPORTER_PROMETHEUS_PORT", port)
-	tel, err := New(t.Context(), "test", "v0", nil)
+	tel, err := New(t.Context(), "test", "v0", nil, GRPC{})
 	if err != nil {
 		t.Fatal(err)
 	}
