@@ -20,5 +20,5 @@ func TestLinks(t *testing.T) {
 
 func TestSize(t *testing.T) {
 	t.Parallel()
-	binarytest.Size(t, "build/krmfn", 75_535_000)
+	binarytest.Size(t, "build/krmfn", 75_780_000)
 }
