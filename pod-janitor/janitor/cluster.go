@@ -10,7 +10,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -37,8 +36,6 @@ type Clients struct {
 	Secrets     func(namespace string) deletable
 	Events      func(namespace string) eventClient
 	Deployments func(namespace string) deploymentClient
-	CronJobs    func(namespace string) patchable[*batchv1.CronJob]
-	Jobs        func(namespace string) listed[*batchv1.JobList]
 }
 
 type (
@@ -49,11 +46,8 @@ type (
 		deletable
 		List(ctx context.Context, options metav1.ListOptions) (L, error)
 	}
-	patchable[T any] interface {
-		Patch(ctx context.Context, name string, t types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (T, error)
-	}
 	deploymentClient interface {
-		patchable[*appsv1.Deployment]
+		Patch(ctx context.Context, name string, t types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*appsv1.Deployment, error)
 		Get(ctx context.Context, name string, options metav1.GetOptions) (*appsv1.Deployment, error)
 	}
 	eventClient interface {
@@ -63,7 +57,7 @@ type (
 
 // newClients returns clients for the objects of a cluster.
 func newClients(c *client.Cluster) Clients {
-	core, apps, batch := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, batchv1.SchemeGroupVersion
+	core := corev1.SchemeGroupVersion
 	return Clients{
 		Pods: func(namespace string) listed[*corev1.PodList] {
 			return client.Of(c, core, "pods", namespace, &corev1.Pod{}, &corev1.PodList{})
@@ -78,13 +72,7 @@ func newClients(c *client.Cluster) Clients {
 			return client.Of(c, eventsv1.SchemeGroupVersion, "events", namespace, &eventsv1.Event{}, &eventsv1.EventList{})
 		},
 		Deployments: func(namespace string) deploymentClient {
-			return client.Of(c, apps, "deployments", namespace, &appsv1.Deployment{}, &appsv1.DeploymentList{})
-		},
-		CronJobs: func(namespace string) patchable[*batchv1.CronJob] {
-			return client.Of(c, batch, "cronjobs", namespace, &batchv1.CronJob{}, &batchv1.CronJobList{})
-		},
-		Jobs: func(namespace string) listed[*batchv1.JobList] {
-			return client.Of(c, batch, "jobs", namespace, &batchv1.Job{}, &batchv1.JobList{})
+			return client.Of(c, appsv1.SchemeGroupVersion, "deployments", namespace, &appsv1.Deployment{}, &appsv1.DeploymentList{})
 		},
 	}
 }

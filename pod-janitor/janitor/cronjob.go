@@ -7,16 +7,19 @@ import (
 	"context"
 	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
+
+// batch has CronJobs and Jobs, of which the janitor reads the metadata only.
+var batch = schema.GroupVersion{Group: "batch", Version: "v1"}
 
 // suspend suspends a CronJob, whose Jobs are deleted when they are counted. It returns nil where there is none.
 func (j *Janitor) suspend(ctx context.Context, cronJob string) (*stopping, error) {
 	namespace, name, _ := strings.Cut(cronJob, "/")
-	suspended, err := j.Client.CronJobs(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
+	suspended, err := j.Metadata.Resource(batch.WithResource("cronjobs")).Namespace(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		j.Log.InfoContext(ctx, "there is nothing to stop", "cronjob", cronJob)
@@ -28,8 +31,8 @@ func (j *Janitor) suspend(ctx context.Context, cronJob string) (*stopping, error
 }
 
 // deleteJobs deletes the Jobs of a CronJob, and returns how many there still were: each stays until its pods are gone.
-func (j *Janitor) deleteJobs(ctx context.Context, cronJob *batchv1.CronJob) (left int, err error) {
-	client := j.Client.Jobs(cronJob.Namespace)
+func (j *Janitor) deleteJobs(ctx context.Context, cronJob *metav1.PartialObjectMetadata) (left int, err error) {
+	client := j.Metadata.Resource(batch.WithResource("jobs")).Namespace(cronJob.Namespace)
 	jobs, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err

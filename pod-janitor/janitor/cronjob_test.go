@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,7 +35,7 @@ func (c *cronJob) react(action clienttesting.Action) (bool, runtime.Object, erro
 			return true, nil, apierrors.NewNotFound(schema.GroupResource{Resource: "cronjobs"}, action.Name)
 		}
 		c.patch = action.Namespace + "/" + action.Name + " " + string(action.Patch)
-		return true, &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Namespace: action.Namespace, Name: action.Name, UID: "mine"}}, nil
+		return true, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: action.Namespace, Name: action.Name, UID: "mine"}}, nil
 	case clienttesting.ListActionImpl:
 		return true, c.jobs(), nil
 	case clienttesting.DeleteActionImpl:
@@ -50,11 +49,11 @@ func (c *cronJob) react(action clienttesting.Action) (bool, runtime.Object, erro
 }
 
 // jobs has one of another CronJob, too.
-func (c *cronJob) jobs() *batchv1.JobList {
-	job := func(name string, owner types.UID) batchv1.Job {
-		return batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "job", OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}}}}
+func (c *cronJob) jobs() *metav1.List {
+	job := func(name string, owner types.UID) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "job", OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}}}}
 	}
-	list := &batchv1.JobList{Items: []batchv1.Job{job("pod-janitor-1", "theirs")}}
+	list := &metav1.List{Items: []runtime.RawExtension{{Object: job("pod-janitor-1", "theirs")}}}
 	if c.idle || !c.deleted.IsZero() && time.Since(c.deleted) >= c.ends {
 		return list
 	}
@@ -62,7 +61,7 @@ func (c *cronJob) jobs() *batchv1.JobList {
 	if !c.deleted.IsZero() {
 		mine.DeletionTimestamp = &metav1.Time{Time: c.deleted}
 	}
-	list.Items = append(list.Items, mine)
+	list.Items = append(list.Items, runtime.RawExtension{Object: mine})
 	return list
 }
 
@@ -81,8 +80,8 @@ func TestAllStopsCronJobsFirst(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := newHarness(t, suspendArgs, pod("a", time.Hour))
-				h.server.Client.PrependReactor("*", "cronjobs", test.react)
-				h.server.Client.PrependReactor("*", "jobs", test.react)
+				h.server.Metadata.PrependReactor("*", "cronjobs", test.react)
+				h.server.Metadata.PrependReactor("*", "jobs", test.react)
 				begin := time.Now()
 				h.server.Before(func(r request) error {
 					if r.Verb == "delete" && !test.idle && !test.missing && time.Since(begin) < min(test.ends, time.Minute) {
@@ -115,8 +114,8 @@ func TestAllWithoutTheRightToSuspend(t *testing.T) {
 		"jobs":     "wait for the pods of CronJob porch-system/image-warmer (--stop-cronjob)",
 	} {
 		h := newHarness(t, suspendArgs, pod("a", time.Hour))
-		h.server.Client.PrependReactor("*", "cronjobs", new(cronJob).react)
-		h.server.Client.PrependReactor("*", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
+		h.server.Metadata.PrependReactor("*", "cronjobs", new(cronJob).react)
+		h.server.Metadata.PrependReactor("*", resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "image-warmer", nil)
 		})
 		if err := h.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {

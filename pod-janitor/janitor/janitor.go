@@ -24,7 +24,7 @@ import (
 type Config struct {
 	Options options.Options
 	Client  Clients
-	// Metadata gets the pull secret without its content, which is nobody's business here.
+	// Metadata gets CronJobs and Jobs, and the pull secret, without their content.
 	Metadata metadata.Interface
 	// Self is the pod that this runs in.
 	Self    Self

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -48,8 +47,6 @@ func (s *server) Clients() Clients {
 		Secrets:     func(namespace string) deletable { return c.CoreV1().Secrets(namespace) },
 		Events:      func(namespace string) eventClient { return c.EventsV1().Events(namespace) },
 		Deployments: func(namespace string) deploymentClient { return c.AppsV1().Deployments(namespace) },
-		CronJobs:    func(namespace string) patchable[*batchv1.CronJob] { return c.BatchV1().CronJobs(namespace) },
-		Jobs:        func(namespace string) listed[*batchv1.JobList] { return c.BatchV1().Jobs(namespace) },
 	}
 }
 
