@@ -227,7 +227,8 @@ func TestLogOfCachedResult(t *testing.T) {
 	}
 }
 
-// The line of a function that fails has its exit code, and why it failed only if the operator wants that: it may quote the package.
+// The line of a failed function contains its exit code. It contains its message only with FailureReasons, because the message may
+// quote the package.
 func TestLogOfFailureReason(t *testing.T) {
 	t.Parallel()
 	failure := func(message string) *evaluationv1.Failure {
@@ -237,12 +238,12 @@ func TestLogOfFailureReason(t *testing.T) {
 		report *evaluationv1.Evaluation
 		want   string
 	}{
-		"an error": {&evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("noise"), Results: []*evaluationv1.Result{
+		"result with severity error": {&evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("noise"), Results: []*evaluationv1.Result{
 			{Message: "fine", Severity: "info"}, {Message: "secret: no label\nmore", Severity: "error"},
 		}}, `reason="[error]: secret: no label"`},
-		"no error":   {&evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("\n\n  secret: no label \nmore")}, `reason="secret: no label"`},
-		"no words":   {&evaluationv1.Evaluation{Failure: failure("exit status 3: secret")}, `reason="exit status 3: secret"`},
-		"many words": {&evaluationv1.Evaluation{Failure: failure("x"), Stderr: []byte("secret" + strings.Repeat("ä", 500))}, "reason=secret" + strings.Repeat("ä", 125) + "\n"},
+		"standard error": {&evaluationv1.Evaluation{Failure: failure("exit status 3"), Stderr: []byte("\n\n  secret: no label \nmore")}, `reason="secret: no label"`},
+		"no message":     {&evaluationv1.Evaluation{Failure: failure("exit status 3: secret")}, `reason="exit status 3: secret"`},
+		"long message":   {&evaluationv1.Evaluation{Failure: failure("x"), Stderr: []byte("secret" + strings.Repeat("ä", 500))}, "reason=secret" + strings.Repeat("ä", 125) + "\n"},
 	} {
 		tc.report.ExitCode = 3
 		for _, reasons := range []bool{false, true} {
@@ -252,10 +253,10 @@ func TestLogOfFailureReason(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(log.String(), " exit_code=3 ") {
-				t.Errorf("%s: want the exit code in %s", name, &log)
+				t.Errorf("%s: want exit_code=3 in the log: %s", name, &log)
 			}
 			if got := strings.Contains(log.String(), tc.want); got != reasons || !reasons && strings.Contains(log.String(), "secret") {
-				t.Errorf("%s: with FailureReasons %v, want %s only then in %s", name, reasons, tc.want, &log)
+				t.Errorf("%s, FailureReasons=%v: want %s in the log only if true: %s", name, reasons, tc.want, &log)
 			}
 		}
 	}

@@ -22,8 +22,9 @@ type LogOptions struct {
 	FailureReasons bool
 }
 
-// WithLog returns an evaluator that logs one line for each evaluation: image, evaluator, outcome and durations. The line contains no package
-// content unless FailureReasons is set. The attribute code is the same as in metrics; see Code. Failed evaluations have the level Warn.
+// WithLog returns an evaluator that logs one line for each evaluation: image, evaluator, outcome and durations. The line contains no
+// package content unless FailureReasons is set. The attribute code is the same as in metrics; see Code. Failed evaluations have the
+// level Warn.
 func WithLog(e Evaluator, log *slog.Logger, o LogOptions) Evaluator {
 	return Func(func(ctx context.Context, req Request) (Response, error) {
 		resp, err := e.Evaluate(ctx, req)
@@ -65,10 +66,11 @@ func WithLog(e Evaluator, log *slog.Logger, o LogOptions) Evaluator {
 	})
 }
 
-// maxReasonBytes is the maximum length of the attribute reason.
+// maxReasonBytes is the maximum length of the attribute reason, in bytes.
 const maxReasonBytes = 256
 
-// failureReason returns the first line of what a failed function says: of its first error, of its standard error, or else of the failure.
+// failureReason returns the first line of the message of a failed function: its first result with severity error, its standard error,
+// or else the failure's message.
 func failureReason(r *evaluationv1.Evaluation) string {
 	text := strings.TrimSpace(string(r.GetStderr()))
 	if at := slices.IndexFunc(r.GetResults(), func(result *evaluationv1.Result) bool { return result.GetSeverity() == "error" }); at >= 0 {

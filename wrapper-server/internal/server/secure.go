@@ -78,7 +78,7 @@ func authorities(environ []string) ([]string, error) {
 	list := strings.Split(flags.Getenv(environ, wrapperapi.AuthoritiesVariable), ",")
 	for _, fingerprint := range list {
 		if sum, err := hex.DecodeString(fingerprint); err != nil || len(sum) != sha256.Size {
-			return nil, fmt.Errorf("--%s needs SHA-256 fingerprints of certificate authorities in %s, and %q is none",
+			return nil, fmt.Errorf("--%s needs SHA-256 fingerprints of certificate authorities in %s, but %q is not one",
 				wrapperapi.TLSFlag, wrapperapi.AuthoritiesVariable, fingerprint)
 		}
 	}

@@ -158,7 +158,7 @@ func TestNoAuthorities(t *testing.T) {
 	good := fingerprint(t, certificatestest.New(t, "authority"))
 	for name, environ := range map[string][]string{
 		"none": nil, "empty": {wrapperapi.AuthoritiesVariable + "="}, "no fingerprint": {wrapperapi.AuthoritiesVariable + "=x"},
-		"a short one": {wrapperapi.AuthoritiesVariable + "=" + good[:16]}, "a broken second one": {wrapperapi.AuthoritiesVariable + "=" + good + ","},
+		"short fingerprint": {wrapperapi.AuthoritiesVariable + "=" + good[:16]}, "empty second fingerprint": {wrapperapi.AuthoritiesVariable + "=" + good + ","},
 	} {
 		err := Run(t.Context(), []string{"--port=0", "--health-port=0", "--tls", "--", "fn"}, environ, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), wrapperapi.AuthoritiesVariable) {

@@ -128,7 +128,7 @@ func TestProbe(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	t.Parallel()
-	for _, level := range []string{"--log-level=4", "--verbosity=4"} { // Porch has the second one.
+	for _, level := range []string{"--log-level=4", "--verbosity=4"} { // --verbosity is Porch's name
 		o, err := parse([]string{"--port", "1", level, "--", "fn", "--port", "2"})
 		if err != nil || o.port != 1 || o.logLevel != 4 || o.maxMessageSize != 6291456 || strings.Join(o.command, " ") != "fn --port 2" {
 			t.Errorf("parse() = %+v, error %v", o, err)
@@ -160,7 +160,7 @@ func TestHelp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(stdout.String(), "\nTLS:\n") || stderr.Len() > 0 {
-		t.Errorf("help: stdout is %q, stderr is %q, want groups of flags on stdout", &stdout, &stderr)
+		t.Errorf("stdout = %q, stderr = %q, want groups of flags on stdout", &stdout, &stderr)
 	}
 }
 
