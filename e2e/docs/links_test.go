@@ -19,6 +19,7 @@ import (
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
@@ -55,7 +56,7 @@ func TestCheck(t *testing.T) {
 	checkout := fstest.MapFS{
 		"README.md": {Data: []byte(`# Top
 [there](docs/page.md), [place](docs/page.md#a--b-c_d), [again](docs/page.md#twice-1), [folder](docs), [here](#top),
-[elsewhere](https://example.org/nothing), ![picture](docs/p%20q.svg), <img src="docs/p%20q.svg">
+[elsewhere](https://example.org/nothing), [docs/page.md](docs/page.md), ![picture](docs/p%20q.svg), <img src="docs/p%20q.svg">
 [gone](docs/gone.md) [no place](docs/page.md#gone) [no place](#gone) [above](../up.md) [no page](docs/p%20q.svg#x)
 ` + "`[code](gone.md)`" + `
 ` + "```" + `
@@ -68,6 +69,7 @@ func TestCheck(t *testing.T) {
 		"docs/p q.svg": {},
 	}
 	want := []string{
+		"[docs/page.md]( is the name of a file: use the title of the page",
 		"docs/gone.md: docs/gone.md is not there",
 		"docs/page.md#gone: docs/page.md has no heading of that name",
 		"#gone: README.md has no heading of that name",
@@ -84,10 +86,42 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// check returns the problems of a page's links to files in the same checkout, in the order of the links.
+// The README links to every page of the site's navigation.
+func TestReadmeLinksToEveryPage(t *testing.T) {
+	t.Parallel()
+	root, err := binaries.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkout := os.DirFS(root)
+	var sections []struct {
+		Pages []struct {
+			File string `json:"file"`
+		} `json:"pages"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, checkout, "tools/docs/site/data/navigation.yaml")), &sections); err != nil {
+		t.Fatal(err)
+	}
+	if len(sections) == 0 {
+		t.Fatal("the navigation has no sections")
+	}
+	linked := links(read(t, checkout, "README.md"))
+	for _, section := range sections {
+		for _, page := range section.Pages {
+			if page.File != "README.md" && !slices.Contains(linked, page.File) {
+				t.Errorf("README.md has no link to %s", page.File)
+			}
+		}
+	}
+}
+
+// check returns the problems of a page's links: first of their texts, then of those that lead to files in the same checkout.
 func check(t *testing.T, checkout fs.FS, page string) []string {
 	t.Helper()
 	var problems []string
+	for _, found := range fileName.FindAllString(block.ReplaceAllString(read(t, checkout, page), ""), -1) {
+		problems = append(problems, found+" is the name of a file: use the title of the page")
+	}
 	for _, l := range links(read(t, checkout, page)) {
 		target, err := url.Parse(l)
 		if err != nil {
@@ -141,8 +175,10 @@ func read(t *testing.T, checkout fs.FS, file string) string {
 var (
 	block  = regexp.MustCompile("(?ms)^[ \t]*```.*?^[ \t]*```[ \t]*$")
 	inline = regexp.MustCompile("`[^`\n]*`")
-	link   = regexp.MustCompile(`\]\(([^()\s]+)\)|(?:href|src)="([^"]*)"`)
-	title  = regexp.MustCompile(`(?m)^#{1,6} +(.*?)[ #]*$`)
+	// fileName matches the text of a link to a page, if the text is a file name.
+	fileName = regexp.MustCompile(`\[[^][]*\.md\]\(`)
+	link     = regexp.MustCompile(`\]\(([^()\s]+)\)|(?:href|src)="([^"]*)"`)
+	title    = regexp.MustCompile(`(?m)^#{1,6} +(.*?)[ #]*$`)
 )
 
 // links returns the targets of the links in a page. Code blocks and inline code are ignored.
