@@ -53,7 +53,7 @@ func demo(ctx context.Context, bin string) (err error) {
 	}
 
 	flags := config.Flags()
-	say("A function runner starts, with the curated functions as executables.", "function-runner "+strings.Join(flags, " "))
+	say("A function runner starts, with the curated functions as executables.", "function-runner "+strings.Join(flags, " \\\n    "))
 	runner, err := server.Start(ctx, filepath.Join(bin, binaries.FunctionRunner), filepath.Join(dir, "log"), flags...)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func demo(ctx context.Context, bin string) (err error) {
 	if err := render.Run(); err != nil {
 		return fmt.Errorf("krmfn render: %w", err)
 	}
-	say("The function runner stops; nothing was changed. Leave out --dry-run to write the package, or try: bin/krmfn render --help", "")
+	say("The function runner stops; nothing was changed. Leave out --dry-run to write the package.", "")
 	return nil
 }
 

@@ -31,7 +31,7 @@ const (
 	// picture is the path of the picture in the checkout.
 	picture = "docs/demo.svg"
 	// columns and rows are the size of the terminal.
-	columns, rows = 124, 60
+	columns, rows = 92, 60
 	// maxOutput is the maximum output of the demo in bytes.
 	maxOutput = 1 << 20
 )

@@ -130,6 +130,20 @@ func TestSceneOfAnotherDemo(t *testing.T) {
 	}
 }
 
+func TestFit(t *testing.T) {
+	t.Parallel()
+	dots := strings.Repeat(".", columns)
+	for name, tc := range map[string]struct{ in, want line }{
+		"a line that fits":     {line(dots), line(dots)},
+		"a line that does not": {line(`<span class="a">&lt;b&gt;</span>` + dots), line(`<span class="a">&lt;b&gt;</span>` + dots[:columns-4] + "…")},
+		"a character of HTML":  {line("&amp;" + dots), line("&amp;" + dots[:columns-2] + "…")},
+	} {
+		if got := tc.in.fit(); got != tc.want {
+			t.Errorf("%s: fit() = %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
 func TestSVG(t *testing.T) {
 	t.Parallel()
 	got := string(svg(parse(written("\x1b[32m<ok>\x1b[0m a b  c\n\n  ⋮"))))

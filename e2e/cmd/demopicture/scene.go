@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -85,14 +86,24 @@ func few(lines []line) []line {
 	return kept
 }
 
-// tidy replaces text that differs between runs, collapses repeated empty lines, and removes empty lines at both ends.
+// fit returns the line, cut to the width of the terminal. Lines that are too long end in text without a style.
+func (l line) fit() line {
+	if utf8.RuneCountInString(l.text()) <= columns {
+		return l
+	}
+	styled := strings.LastIndex(string(l), ">") + 1
+	kept := []rune(html.UnescapeString(string(l[styled:])))[:columns-1-utf8.RuneCountInString(l[:styled].text())]
+	return l[:styled] + line(html.EscapeString(string(kept))) + "…"
+}
+
+// tidy replaces text that differs between runs, cuts lines that are too long, collapses repeated empty lines, and removes empty lines at both ends.
 func tidy(lines []line) []line {
 	var text strings.Builder
 	for _, l := range lines {
 		for _, v := range varying {
 			l = line(v.pattern.ReplaceAllString(string(l), v.instead))
 		}
-		text.WriteString(strings.TrimRight(string(l), " ") + "\n")
+		text.WriteString(strings.TrimRight(string(l.fit()), " ") + "\n")
 	}
 	return split(regexp.MustCompile(`\n{3,}`).ReplaceAllString(strings.Trim(text.String(), "\n"), "\n\n"))
 }
