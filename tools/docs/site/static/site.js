@@ -47,6 +47,18 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("click", (event) => { if (!event.target.closest(".search")) list.hidden = true; });
 
+// A table, picture or block of code that is wider than the page fades at the side to which it scrolls.
+for (const box of document.querySelectorAll(".scrolls, pre")) {
+  const mark = () => {
+    const left = box.scrollLeft, right = box.scrollWidth - box.clientWidth - left;
+    box.classList.toggle("more-left", left > 1);
+    box.classList.toggle("more-right", right > 1);
+  };
+  box.addEventListener("scroll", mark, { passive: true });
+  new ResizeObserver(mark).observe(box);
+  for (const content of box.children) new ResizeObserver(mark).observe(content);
+}
+
 // The menu is open where there is room for it.
 const menu = document.querySelector(".menu"), wide = matchMedia("(min-width: 60rem)");
 const adapt = () => { menu.open = wide.matches; };
