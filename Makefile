@@ -110,7 +110,7 @@ endef
 
 ##@ Check
 
-.PHONY: test check bench bench-go fuzz fuzz-targets mutate vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows $(MODULES:%=test/%) $(MODULES:%=lint/%)
+.PHONY: test check bench bench-go fuzz fuzz-targets mutate vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows lint-site $(MODULES:%=test/%) $(MODULES:%=lint/%)
 test: $(MODULES:%=test/%) ## Test all modules, those with concurrent code with the race detector (one module: make test/services)
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
 $(RACE_MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
@@ -143,7 +143,7 @@ fuzz-targets: # for the fuzzing workflow
 mutate: ## Break the core in one place at a time, and expect its tests to fail (selected mutations: MUTATION=regexp)
 	@go -C tools run ./cmd/mutate -root $(CURDIR) -match '$(MUTATION)'
 
-lint: lint-proto lint-generated lint-workspace lint-chart lint-workflows docs $(MODULES:%=lint/%) ## Lint code, protos, chart and workflows; check formats, generated files, go.mod files and docs
+lint: lint-proto lint-generated lint-workspace lint-chart lint-workflows lint-site $(MODULES:%=lint/%) ## Lint code, protos, chart and workflows; check formats, generated files, go.mod files and docs
 $(MODULES:%=lint/%): lint/%:
 	cd $* && $(LINTER) run ./...
 
@@ -161,6 +161,9 @@ lint-chart:
 
 lint-workflows:
 	go -C tools tool -modfile=$(CURDIR)/tools/workflows/go.mod actionlint
+
+lint-site: docs # in a browser; if there is none, root installs Debian's Chromium
+	go -C e2e test ./docs/site -count=1 -tags e2e,grpcnotrace # pictures are in build/site
 
 # Not part of lint: it queries https://vuln.go.dev, and a new entry there must not fail an unrelated change.
 # The programs are built as for the images, but with symbols, which tell govulncheck what is called. Apart from its program, an image has

@@ -45,6 +45,7 @@ func TestTargets(t *testing.T) {
 		"a page":                      {"docs/operate.md", "test/e2e docs"},
 		"a page of a reference":       {"docs/krmfn.md", "test/krmfn test/e2e docs"},
 		"a page elsewhere":            {"README.md", "test/e2e"},
+		"the site's style":            {"tools/docs/site/static/site.css", "test/tools lint/tools lint-site"},
 		"the chart":                   {"charts/krmfn/values.yaml", "test/e2e lint-chart"},
 		"the contract":                {"buf.yaml", "lint-generated lint-proto"},
 		"two with the same check":     {"tools/go.mod tools/go.sum", "test/tools lint/tools lint-workspace"},
