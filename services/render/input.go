@@ -16,7 +16,7 @@ import (
 )
 
 type input struct {
-	// parkAll are the resources of the package; selected are those that the function gets.
+	// all are the resources of the package; selected are those that the function gets.
 	all, selected []*yaml.RNode
 	// config is the functionConfig, or nil.
 	config *yaml.RNode

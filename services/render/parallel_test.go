@@ -124,7 +124,7 @@ func TestParallelIsSequential(t *testing.T) {
 	}
 }
 
-// pending returns an evaluator whose functions wait for other functions to start.
+// waiting returns an evaluator whose functions wait for other functions to start.
 func waiting(do func(ctx context.Context, image string) error) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		return evaluation.Response{ResourceList: req.ResourceList, Report: &evaluationv1.Evaluation{}}, do(ctx, req.Image)

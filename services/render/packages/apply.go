@@ -93,7 +93,7 @@ type batch struct {
 	// directory is open during a step; fd is its file descriptor.
 	directory *os.File
 	fd        int
-	// newStat lists the directories created for the batch, deepest first.
+	// made lists the directories created for the batch, deepest first.
 	made []string
 }
 

@@ -65,7 +65,7 @@ func (q *peerQueues) enter(ctx context.Context) (leave func(), err error) {
 	}, nil
 }
 
-// queueFullStatus reports whether calls use more than half of one peer's readers.
+// crowded reports whether calls use more than half of one peer's readers.
 func (q *peerQueues) crowded() bool {
 	running, _ := q.reading.Load()
 	return 2*running > q.readers
