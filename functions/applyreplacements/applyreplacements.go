@@ -59,7 +59,7 @@ func checkReplacements(all []types.Replacement) error {
 	for _, replacement := range all {
 		for _, target := range replacement.Targets {
 			if target == nil || slices.Contains(target.Reject, nil) {
-				return errors.New("the targets of a replacement, and what they reject, must not be null")
+				return errors.New("targets and reject lists of a replacement must not contain null")
 			}
 		}
 	}

@@ -202,11 +202,11 @@ func TestApplyReplacementsErrors(t *testing.T) {
 		},
 		{
 			"a null target", replacementConfig("source: {name: src}\n  targets: [null]\n"),
-			"the targets of a replacement, and what they reject, must not be null",
+			"targets and reject lists of a replacement must not contain null",
 		},
 		{
 			"a null reject", replacementConfig("source: {name: src}\n  targets: [{select: {}, reject: [null]}]\n"),
-			"the targets of a replacement, and what they reject, must not be null",
+			"targets and reject lists of a replacement must not contain null",
 		},
 	} {
 		cases = append(cases, functiontest.Case{

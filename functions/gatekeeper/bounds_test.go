@@ -106,7 +106,7 @@ func TestMemoryIsWatched(t *testing.T) { //nolint:paralleltest // measures the m
 		t.Fatal(err)
 	}
 	ok, err := evaluate(t.Context(), rl, 64<<20)
-	want := "the policies take more than 64 MiB of memory, the most they may"
+	want := "the policies use more than 64 MiB of memory, which is the limit"
 	if ok || err != nil || len(rl.Results) != 1 || rl.Results[0].Message != want {
 		t.Errorf("evaluate() = %t, %v with %v, want %q", ok, err, rl.Results, want)
 	}

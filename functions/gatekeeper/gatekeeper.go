@@ -57,7 +57,7 @@ func gatekeeper(ctx context.Context, rl *fn.ResourceList) (bool, error) {
 
 // evaluate is gatekeeper with a limit in bytes for the growth of the process.
 func evaluate(ctx context.Context, rl *fn.ResourceList, memory uint64) (bool, error) {
-	watched, stop := heap.WatchGrowth(ctx, memory, fmt.Errorf("the policies take more than %d MiB of memory, the most they may", memory>>20))
+	watched, stop := heap.WatchGrowth(ctx, memory, fmt.Errorf("the policies use more than %d MiB of memory, which is the limit", memory>>20))
 	defer stop()
 	ok, err := review(watched, rl)
 	if err != nil && ctx.Err() == nil && watched.Err() != nil {

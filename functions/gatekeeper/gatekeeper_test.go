@@ -178,7 +178,7 @@ func TestRego(t *testing.T) {
 		},
 		"no Rego": {
 			rego: `code: [{engine: K8sNativeValidation}]`,
-			want: "the template has no Rego for the target admission.k8s.gatekeeper.sh, which is the only language that this function has",
+			want: "the template has no Rego for the target admission.k8s.gatekeeper.sh, and this function supports no other language",
 		},
 		"the network": {
 			rego: `rego: 'package x violation[{"msg": "x"}] { http.send({"method": "get", "url": "http://127.0.0.1"}) }'`,

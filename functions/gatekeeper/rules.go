@@ -132,7 +132,7 @@ func (t template) rego() (source, error) {
 			return target.source, nil
 		}
 	}
-	return source{}, fmt.Errorf("the template has no Rego for the target %s, which is the only language that this function has", admission)
+	return source{}, fmt.Errorf("the template has no Rego for the target %s, and this function supports no other language", admission)
 }
 
 // harmless returns the Rego capabilities without built-ins that access the environment and those that cannot be limited. JSON

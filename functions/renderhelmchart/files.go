@@ -71,7 +71,7 @@ func (f files) chart(ctx context.Context, c chartConfig) (*chart.Chart, error) {
 			found, err = f.archive(at + "-" + version + ".tgz")
 		}
 		if err == nil && version != "" && found.Metadata.Version != version {
-			return nil, fmt.Errorf("version %s is wanted, and that of %s is %s", version, at, found.Metadata.Version)
+			return nil, fmt.Errorf("want version %s, but %s has version %s", version, at, found.Metadata.Version)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return found, err

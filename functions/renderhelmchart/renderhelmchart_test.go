@@ -184,7 +184,7 @@ func TestRenderFails(t *testing.T) {
 		typed + "helmCharts: [{chartArgs: {name: x, auth: {kind: ConfigMap, name: c}}}]":                                `helmCharts[0]: chartArgs.auth is the ConfigMap "c": want kind Secret and a name`,
 		typed + "helmCharts: [{chartArgs: {name: lib}}]":                                                                "chart lib: it is a library, which has nothing to render",
 		typed + "helmCharts: [{chartArgs: {name: needy}}]":                                                              "chart needy: it needs db, which is not in its directory charts: run `helm dependency build`",
-		typed + "helmCharts: [{chartArgs: {name: lib, version: 2.0.0}}]":                                                "chart lib: version 2.0.0 is wanted, and that of lib is 1.0.0",
+		typed + "helmCharts: [{chartArgs: {name: lib, version: 2.0.0}}]":                                                "chart lib: want version 2.0.0, but lib has version 1.0.0",
 		typed + "helmCharts: [{chartArgs: {name: bad}}]":                                                                "chart bad: execution error at (bad/templates/a.yaml:1:3): no",
 		typed + "helmCharts: [{chartArgs: {name: none}}]":                                                               "chart none: tmp/charts/none is not in the directory of " + DirectoryVariable,
 		typed + "helmCharts: [{chartArgs: {name: ../../etc}}]":                                                          "chart ../../etc: etc is not in the directory of " + DirectoryVariable,

@@ -87,7 +87,7 @@ func size(values starlark.Tuple) uint64 {
 // within returns an error if a result of this size in bytes exceeds the script's memory limit.
 func (g operatorGuard) within(bytes float64) error {
 	if bytes > float64(g.limits.memory) {
-		return fmt.Errorf("the result takes more than %d MiB of memory, the most a script may", g.limits.memory>>20)
+		return fmt.Errorf("the result takes more than %d MiB of memory, which is the limit", g.limits.memory>>20)
 	}
 	return nil
 }

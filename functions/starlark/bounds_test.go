@@ -38,7 +38,7 @@ func bomb(t *testing.T, files, size int) string {
 // Calls and operations whose results are far larger than their operands fail before they allocate memory.
 func TestProductsAreBounded(t *testing.T) { //nolint:paralleltest // it measures allocations
 	const (
-		call   = "the result takes more than 32 MiB of memory, the most a script may"
+		call   = "the result takes more than 32 MiB of memory, which is the limit"
 		deep   = "the value is nested more than 10000 deep"
 		shared = "x = ['a']\nfor i in range(60):\n  x = [x, x]\n"
 		nested = "x = []\nfor i in range(20000):\n  x = [x]\n"
@@ -85,7 +85,7 @@ func TestProductsAreBounded(t *testing.T) { //nolint:paralleltest // it measures
 		"re.match":                {"load('re.star', 're')\nre.match('()' * 1000, 'a' * 10000)", call},
 		"re.split, compiled":      {big + "load('re.star', 're')\nre.compile('a').split(a)", call},
 		"a zip file":              {"load('zipfile.star', 'ZipFile')\nload('encoding/base64.star', 'base64')\nZipFile(base64.decode('" + bomb(t, 2, 20<<20) + "'))", call},
-		"deeply nested items":     {"x = [1] * 10000\nfor i in range(5000):\n  x = [x]\nctx.resource_list['items'][0]['x'] = x", "the items that the script leaves have more than 1 MiB, the most they may"},
+		"deeply nested items":     {"x = [1] * 10000\nfor i in range(5000):\n  x = [x]\nctx.resource_list['items'][0]['x'] = x", "the items that the script leaves have more than 1 MiB, which is the limit"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limits := defaultScriptLimits()

@@ -227,7 +227,7 @@ func (limits scriptLimits) checkProduct(x, y starlark.Value) error {
 	}
 	if number, ok := x.(starlark.Int); ok {
 		if number.BigInt().BitLen()+times.BigInt().BitLen() > limits.bits {
-			return fmt.Errorf("the product of two numbers has more than %d bits, the most it may", limits.bits)
+			return fmt.Errorf("the product of two numbers has more than %d bits, which is the limit", limits.bits)
 		}
 		return nil
 	}
@@ -236,7 +236,7 @@ func (limits scriptLimits) checkProduct(x, y starlark.Value) error {
 		return nil // negative, or rejected by the interpreter
 	}
 	if high, total := bits.Mul64(uint64(sizeOf(x)), count); high != 0 || total > limits.memory { //nolint:gosec // a length
-		return fmt.Errorf("the repetition takes more than %d MiB of memory, the most a script may", limits.memory>>20)
+		return fmt.Errorf("the repetition takes more than %d MiB of memory, which is the limit", limits.memory>>20)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (limits scriptLimits) watch(
 	ctx context.Context, thread *starlark.Thread, meter *meter, run func() error,
 ) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.time,
-		fmt.Errorf("the script runs for more than %v, the most it may", limits.time))
+		fmt.Errorf("the script runs for more than %v, which is the limit", limits.time))
 	defer cancel()
 
 	reached := limits.countSteps(thread, meter)
@@ -92,7 +92,7 @@ func (limits scriptLimits) countSteps(thread *starlark.Thread, meter *meter) *er
 	thread.OnMaxSteps = func(thread *starlark.Thread) {
 		switch {
 		case thread.Steps >= limits.steps:
-			reached = fmt.Errorf("the script takes more than %d steps, the most it may", limits.steps)
+			reached = fmt.Errorf("the script uses more than %d steps, which is the limit", limits.steps)
 		case meter.exceedsWith(memorySteps * stepMemory):
 			reached = meter.error()
 		default:

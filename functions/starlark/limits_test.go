@@ -46,8 +46,8 @@ func runScript(ctx context.Context, source string, limits scriptLimits) error {
 func TestScriptLimits(t *testing.T) {
 	t.Parallel()
 	const (
-		steps  = "the script takes more than 2000000 steps, the most it may"
-		repeat = "the repetition takes more than 512 MiB of memory, the most a script may"
+		steps  = "the script uses more than 2000000 steps, which is the limit"
+		repeat = "the repetition takes more than 512 MiB of memory, which is the limit"
 		items  = "ctx.resource_list['items'][0]['x'] = x"
 	)
 	for name, test := range map[string]struct{ source, want string }{
@@ -59,10 +59,10 @@ func TestScriptLimits(t *testing.T) {
 		"a tuple, repeated":       {"x = (0,)\nx *= 1000000000", repeat},
 		"bytes, repeated":         {"x = b'a' * 1000000000", repeat},
 		"a huge repeat count":     {"x = 'a' * (1 << 100)", "repeat count 1267650600228229401496703205376 too large"},
-		"a big number":            {"x = 3\nwhile True:\n  x *= x", "the product of two numbers has more than 1048576 bits, the most it may"},
+		"a big number":            {"x = 3\nwhile True:\n  x *= x", "the product of two numbers has more than 1048576 bits, which is the limit"},
 		"a long range":            {"list(range(1001))", "range: 1001 elements, at most 1000 are allowed"},
-		"items with shared parts": {"x = ['a' * 100]\nfor i in range(60):\n  x = [x, x]\n" + items, "the items that the script leaves have more than 1 MiB, the most they may"},
-		"a shared big string":     {"x = ['a' * 100000] * 100\n" + items, "the items that the script leaves have more than 1 MiB, the most they may"},
+		"items with shared parts": {"x = ['a' * 100]\nfor i in range(60):\n  x = [x, x]\n" + items, "the items that the script leaves have more than 1 MiB, which is the limit"},
+		"a shared big string":     {"x = ['a' * 100000] * 100\n" + items, "the items that the script leaves have more than 1 MiB, which is the limit"},
 		"a deep source":           {"x = " + strings.Repeat("(", 100_000), "s:1:82: excessive nesting"},
 		"a long source":           {strings.Repeat("#", 300_000), "the script has 300000 bytes, at most 262144 are allowed"},
 	} {
@@ -129,8 +129,8 @@ func TestScriptMemory(t *testing.T) { //nolint:paralleltest // other tests may r
 	for name, source := range scriptsThatGrow { //nolint:paralleltest // see above
 		t.Run(name, func(t *testing.T) {
 			err := runScript(t.Context(), source, limits)
-			got, want := functiontest.ErrorText(err), "the script takes more than 8 MiB of memory, the most it may"
-			if one := "the result takes more than 8 MiB of memory, the most a script may"; got != want && got != one {
+			got, want := functiontest.ErrorText(err), "the script uses more than 8 MiB of memory, which is the limit"
+			if one := "the result takes more than 8 MiB of memory, which is the limit"; got != want && got != one {
 				t.Errorf("error = %v, want %q or %q", err, want, one)
 			}
 		})
@@ -191,7 +191,7 @@ func TestScriptTime(t *testing.T) {
 	limits := defaultScriptLimits()
 	limits.time = 10 * time.Millisecond
 	err := runScript(t.Context(), "while True:\n  pass", limits)
-	if want := "the script runs for more than 10ms, the most it may"; functiontest.ErrorText(err) != want {
+	if want := "the script runs for more than 10ms, which is the limit"; functiontest.ErrorText(err) != want {
 		t.Errorf("error = %v, want %s", err, want)
 	}
 
@@ -222,7 +222,7 @@ func TestScriptThatDoesNotStop(t *testing.T) {
 			<-callComesBack
 			return nil
 		})
-		want := "the script runs for more than 1s, the most it may; it did not stop within 1m0s and still runs"
+		want := "the script runs for more than 1s, which is the limit; it did not stop within 1m0s and still runs"
 		if functiontest.ErrorText(err) != want {
 			t.Errorf("error = %v, want %s", err, want)
 		}

@@ -42,7 +42,7 @@ func (m *meter) exceedsWith(more uint64) bool {
 func (m *meter) recordUnknown() { m.made += m.limit / countShare }
 
 func (m *meter) error() error {
-	return fmt.Errorf("the script takes more than %d MiB of memory, the most it may", m.limit>>20)
+	return fmt.Errorf("the script uses more than %d MiB of memory, which is the limit", m.limit>>20)
 }
 
 // count returns the reachable memory in bytes. It stops counting above the limit.

@@ -189,7 +189,7 @@ type valueReader struct {
 func (r *valueReader) read(value starlark.Value, depth int) (any, error) {
 	const valueSize = 16
 	if r.left -= valueSize + 2*depth; r.left < 0 { // including indentation
-		r.exceeded = fmt.Errorf("the items that the script leaves have more than %d MiB, the most they may", r.limit>>20)
+		r.exceeded = fmt.Errorf("the items that the script leaves have more than %d MiB, which is the limit", r.limit>>20)
 		return nil, r.exceeded
 	}
 	if depth > maxDepth {

@@ -73,7 +73,7 @@ items:
 results:
 - file:
     index: -1
-  message: 'functionConfig: there are no expressions to validate by: give at least one'
+  message: 'functionConfig: there are no expressions: add at least one validation'
   resourceRef:
     name: c
     apiVersion: fn.kpt.dev/v1alpha1
@@ -100,7 +100,7 @@ items:
 results:
 - file:
     index: -1
-  message: 'functionConfig: there are no expressions to validate by: give at least one'
+  message: 'functionConfig: there are no expressions: add at least one validation'
   resourceRef:
     name: c
     apiVersion: v1
@@ -363,7 +363,7 @@ items:
 results:
 - file:
     index: -1
-  message: 'functionConfig: variables[1]: there is a variable "a" before it'
+  message: 'functionConfig: variables[1]: duplicate name "a"'
   resourceRef:
     name: c
     apiVersion: fn.kpt.dev/v1alpha1

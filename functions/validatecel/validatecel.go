@@ -161,12 +161,12 @@ func celPlace(list string, i int, name string) string {
 // check validates the config except for its expressions.
 func (c *celConfig) check() error {
 	if len(c.Validations) == 0 {
-		return errors.New("there are no expressions to validate by: give at least one")
+		return errors.New("there are no expressions: add at least one validation")
 	}
 	variables := map[string]bool{}
 	for i, variable := range c.Variables {
 		if variables[variable.Name] {
-			return fmt.Errorf("variables[%d]: there is a variable %q before it", i, variable.Name)
+			return fmt.Errorf("variables[%d]: duplicate name %q", i, variable.Name)
 		}
 		variables[variable.Name] = true
 	}

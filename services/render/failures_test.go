@@ -113,8 +113,8 @@ func TestFailures(t *testing.T) {
 		},
 		"the output cannot be written": {
 			kptfile: kpt(mutators("bad")), functions: functions{"bad": replace("'a.yaml'", "'README.md'")},
-			want: "fn.render: pkg /:\n\tpkg.render: failed to save resources: resource must not be written to README.md: the file there is not one that the package's resources were read " +
-				"from (give the resource another path, or delete the file)", items: 1, ran: 1,
+			want: "fn.render: pkg /:\n\tpkg.render: failed to save resources: resource must not be written to README.md: the existing file is not a resource file of the package " +
+				"(give the resource another path, or delete the file)", items: 1, ran: 1,
 		},
 		"configuration in a sub-package": {
 			kptfile: kpt(mutators("{image: ok, configPath: sub/c.yaml}")), functions: functions{"ok": never},

@@ -160,7 +160,7 @@ func Placeholder(name string) (string, error) {
 // configMap returns the context as a resource of the root package, whose name is given.
 func (c Context) configMap(name string) (*yaml.RNode, error) {
 	if name == "" {
-		return nil, fmt.Errorf("the Kptfile of the package has no metadata.name to put into %s", FileName)
+		return nil, fmt.Errorf("the Kptfile of the package has no metadata.name, which is needed for %s", FileName)
 	}
 	d := data{Name: name, PackagePath: path.Clean("/" + c.Path)[1:], Repository: c.Repository, Namespace: c.Namespace}
 	if c.Deployment {

@@ -125,7 +125,7 @@ func TestGenerateErrors(t *testing.T) {
 		"broken Kptfile": {map[string]string{"Kptfile": "a: ["}, "Kptfile: "},
 		"no name": {
 			map[string]string{"Kptfile": "apiVersion: kpt.dev/v1\nkind: Kptfile\n"},
-			"the Kptfile of the package has no metadata.name to put into package-context.yaml",
+			"the Kptfile of the package has no metadata.name, which is needed for package-context.yaml",
 		},
 		"broken context": {map[string]string{"Kptfile": kptfile, "a/b.yaml": "kptfile.kpt.dev: ["}, "a/b.yaml: "},
 	} {

@@ -130,8 +130,8 @@ func (t *Tree) checkTarget(file string, groups map[string][]*yaml.RNode, before 
 		return fmt.Errorf("config.kubernetes.io/path cannot be a directory: %s", file)
 	}
 	if _, ours := before[file]; exists && !ours {
-		return fmt.Errorf("resource must not be written to %s: the file there is not one that the package's resources "+
-			"were read from (give the resource another path, or delete the file)", file)
+		return fmt.Errorf("resource must not be written to %s: the existing file is not a resource file of the package "+
+			"(give the resource another path, or delete the file)", file)
 	}
 	for dir := path.Dir(file); dir != "."; dir = path.Dir(dir) {
 		isDir, exists := t.paths[dir]
