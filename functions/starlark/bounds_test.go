@@ -104,7 +104,7 @@ func TestProductsAreBounded(t *testing.T) { //nolint:paralleltest // it measures
 	}
 }
 
-// Guards do not change the behavior of scripts.
+// Guards do not change the behaviour of scripts.
 func TestGuardsAreTransparent(t *testing.T) {
 	t.Parallel()
 	for name, source := range map[string]string{

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package functionpod defines the labels and annotations by which krmfn's components recognize objects in the namespace of
+// Package functionpod defines the labels and annotations by which krmfn's components recognise objects in the namespace of
 // function pods. Function runners and the image warmer write them, and all components read them.
 package functionpod
 

@@ -18,13 +18,14 @@ import (
 type State int
 
 const (
-	// Pending: nothing in the status prevents the pod from becoming ready.
+	// Pending means that nothing in the status prevents the pod from becoming ready.
 	Pending State = iota
-	// Unschedulable: no node fits, but an autoscaler may add one.
+	// Unschedulable means that no node fits, but an autoscaler may add one.
 	Unschedulable
-	// Restarting: a container has exited and is being restarted. If it has never run successfully, it will probably fail again.
+	// Restarting means that a container has exited and is being restarted. If it has never run successfully, it will probably fail
+	// again.
 	Restarting
-	// Failed: the pod will not become ready and may be deleted.
+	// Failed means that the pod will not become ready and may be deleted.
 	Failed
 )
 
