@@ -9,7 +9,7 @@
 // kept.
 //
 // To add a function, create a package with the function's name without dashes, and add a line to one list: in heavy.go if its
-// libraries are slow to initialize, else in this file if it runs code from packages, such as scripts, else in package plain.
+// libraries are slow to initialise, else in this file if it runs code from packages, such as scripts, else in package plain.
 package functions
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// heavy lists the functions with libraries that are slow to initialize.
+// heavy lists the functions with libraries that are slow to initialise.
 var heavy = []function.Function{
 	gatekeeper.Function,
 	kubeconform.Function,

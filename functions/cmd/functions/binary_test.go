@@ -17,7 +17,7 @@ func TestLinks(t *testing.T) {
 		"google.golang.org/grpc", "helm.sh/helm/v3/pkg/action")
 }
 
-// The light executable lacks functions with libraries that are slow to initialize.
+// The light executable lacks functions with libraries that are slow to initialise.
 func TestLightLinks(t *testing.T) {
 	t.Parallel()
 	binarytest.Denied(t, binarytest.Imports(t, "light"),

@@ -6,7 +6,7 @@
 // Started through a link that is named after a function, it runs that function: it reads a ResourceList from standard input and writes one
 // to standard output. functions --help describes its commands.
 //
-// The build tag "light" leaves out functions with libraries that are slow to initialize, which halves the start time.
+// The build tag "light" leaves out functions with libraries that are slow to initialise, which halves the start time.
 package main
 
 import (

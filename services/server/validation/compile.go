@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// validator has the checks of messages, by the messages' names.
+// validator holds the checks of messages by message name.
 type validator map[protoreflect.FullName][]func(protoreflect.Message) string
 
 // violation returns the first violation in a message, with the path of the field, or "".
@@ -118,7 +118,7 @@ func first(checks []check, value protoreflect.Value) string {
 	return ""
 }
 
-// compile makes the checks of a field's rules, in the order of their numbers. The rules of items are not among them.
+// compile returns the checks for the rules of a field, in the order of the rules' field numbers, without the rules for items.
 func compile(of *validate.FieldRules) (checks []check, err error) {
 	of.ProtoReflect().Range(func(kind protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if kind.Message() == nil || kind.IsList() {

@@ -13,11 +13,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// check returns the violation in a value of a field: where in the value it is, a colon, and what is wrong. It returns "" for a valid
+// check returns the violation in a value of a field as "PATH: MESSAGE", with the path within the value. It returns "" for a valid
 // value.
 type check func(value protoreflect.Value) string
 
-// rules are the implemented rules. Each makes a check from its value in a proto file. The messages are those of protovalidate.
+// rules are the implemented rules. Each function creates a check from the value of the rule in a proto file. The messages equal
+// those of protovalidate.
 var rules = map[protoreflect.FullName]func(limit protoreflect.Value) check{
 	"buf.validate.StringRules.min_len": func(limit protoreflect.Value) check {
 		return atLeast(limit, characters, "must be at least %d characters")
@@ -50,7 +51,7 @@ var rules = map[protoreflect.FullName]func(limit protoreflect.Value) check{
 	},
 }
 
-// must returns a check that values pass.
+// must returns a check that fails with a message unless pass holds for the value.
 func must(pass func(protoreflect.Value) bool, format string, args ...any) check {
 	violation := ": " + fmt.Sprintf(format, args...)
 	return func(value protoreflect.Value) string {
@@ -81,7 +82,7 @@ func unique(list protoreflect.Value) bool {
 	return len(slices.Compact(all)) == length(list)
 }
 
-// texts returns the items of a list as text.
+// texts returns the items of a list, formatted as text.
 func texts(list protoreflect.Value) []string {
 	all := make([]string, 0, length(list))
 	for i := range length(list) {

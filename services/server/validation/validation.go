@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation validates gRPC requests by the protovalidate rules in their proto files. It implements only the rules that krmfn's
-// requests use: protovalidate itself links CEL, which adds 6 MB to each server. Tests compare the two.
+// Package validation validates gRPC requests by the protovalidate rules in their proto files. It implements only the rules that
+// krmfn's requests use: protovalidate itself links CEL, which adds 6 MB to each server. Tests compare the two.
 package validation
 
 import (

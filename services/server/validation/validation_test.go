@@ -21,7 +21,7 @@ import (
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
 )
 
-// protovalidate is the specification: what it rejects is rejected, for one of the reasons that it has.
+// This package rejects a message if and only if protovalidate rejects it, with one of the same reasons.
 func TestViolationsAreThoseOfProtovalidate(t *testing.T) {
 	t.Parallel()
 	for _, file := range []protoreflect.FileDescriptor{
@@ -50,7 +50,7 @@ func TestViolationsAreThoseOfProtovalidate(t *testing.T) {
 	}
 }
 
-// violations returns what protovalidate finds in a message.
+// violations returns the violations that protovalidate reports.
 func violations(t *rapid.T, m proto.Message) (all []string) {
 	err := protovalidate.Validate(m)
 	if err == nil {
