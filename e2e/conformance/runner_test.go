@@ -181,7 +181,7 @@ func TestStartErrors(t *testing.T) {
 	}{
 		"an unknown flag":      {flags: []string{"--no-such-flag"}, code: 2, want: []string{"no-such-flag"}},
 		"a bad value":          {flags: []string{"--port=-5"}, code: 2, want: []string{`--port is "-5"`}},
-		"no config file":       {flags: []string{"--port=0", "--disable-runtimes=pod", "--config=/missing.yaml"}, code: 1, want: []string{"unexpected error: ", "/missing.yaml is missing"}},
+		"no config file":       {flags: []string{"--port=0", "--disable-runtimes=pod", "--config=/missing.yaml"}, code: 1, want: []string{"function-runner: ", "/missing.yaml is missing"}},
 		"a strict config file": {flags: []string{"--port=0", "--disable-runtimes=pod", "--strict-config", "--config=" + bad}, code: 1, want: []string{bad + ": line 2: ", "line 4: unknown field \"functions[0].color\""}},
 		"pods":                 {flags: []string{"--port=0", "--config="}, code: 1, want: []string{"WRAPPER_SERVER_IMAGE"}},
 	} {

@@ -53,7 +53,7 @@ type Surroundings struct {
 // an error, the exit code is 1.
 func Run(ctx context.Context, s Settings, serve func(ctx context.Context, in Surroundings) error) {
 	if err := run(ctx, s, serve); err != nil {
-		fmt.Fprintf(os.Stderr, "unexpected error: %v\n", err)
+		fmt.Fprintf(os.Stderr, "%s: %v\n", s.Name, err)
 		os.Exit(1)
 	}
 }
