@@ -30,7 +30,7 @@ func main() {
 	process.YieldProcessors()
 	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.Log.Format, LogLevel: o.Log.Level, HeapShare: runner.HeapShare}
 	settings.Security = daemon.Security{TLS: o.TLS, Callers: o.Callers, Kubeconfig: o.Pod.Kubeconfig}
-	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
+	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Environment) error {
 		config := runner.Config{Options: o, Environ: os.Environ(), Telemetry: in.Telemetry, ReapOrphans: true, Guard: in.Guard, Log: in.Log}
 		config.Memory = memory.Divide(runner.HeapShare)
 		config.Processes = runner.NewProcesses(o, config.Memory.Executables, in.Log)

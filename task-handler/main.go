@@ -22,7 +22,7 @@ func main() {
 	flags.Help(name, "Renders kpt packages over gRPC, and handles package revisions.", new(options.Options).Flags(), err)
 	settings := daemon.Settings{Name: name, Port: o.Port, LogFormat: o.LogFormat, LogLevel: o.LogLevel, HeapShare: handler.HeapShare(o)}
 	settings.Security = daemon.Security{TLS: o.TLS, Callers: o.Callers}
-	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Surroundings) error {
+	daemon.Run(context.Background(), settings, func(ctx context.Context, in daemon.Environment) error {
 		program, err := os.Executable()
 		if err != nil {
 			return fmt.Errorf("find the directory of the task handler, where the executable of functions is: %w", err)

@@ -40,8 +40,8 @@ type Settings struct {
 	Security Security
 }
 
-// Surroundings are the resources that Run provides to a server.
-type Surroundings struct {
+// Environment holds the resources that Run provides to a server.
+type Environment struct {
 	Listener  net.Listener
 	Telemetry *telemetry.Telemetry
 	Log       *slog.Logger
@@ -51,14 +51,14 @@ type Surroundings struct {
 
 // Run runs a server until it returns. The first SIGTERM or interrupt cancels ctx; a second one ends the process at once. After
 // an error, the exit code is 1.
-func Run(ctx context.Context, s Settings, serve func(ctx context.Context, in Surroundings) error) {
+func Run(ctx context.Context, s Settings, serve func(ctx context.Context, in Environment) error) {
 	if err := run(ctx, s, serve); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", s.Name, err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, s Settings, serve func(ctx context.Context, in Surroundings) error) (err error) {
+func run(ctx context.Context, s Settings, serve func(ctx context.Context, in Environment) error) (err error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	context.AfterFunc(ctx, stop)
@@ -84,5 +84,5 @@ func run(ctx context.Context, s Settings, serve func(ctx context.Context, in Sur
 	if err != nil {
 		return err
 	}
-	return serve(ctx, Surroundings{Listener: listener, Telemetry: exporters, Log: log, Guard: guard})
+	return serve(ctx, Environment{Listener: listener, Telemetry: exporters, Log: log, Guard: guard})
 }
