@@ -74,7 +74,7 @@ type migration struct {
 	byDir    map[string]*pkg
 }
 
-// pkg is a package and the results of analyzing it.
+// pkg is a package and the results of analysing it.
 type pkg struct {
 	dir         string // the Kptfile's directory, starting with "/"
 	file        string // the Kptfile's path as in its annotation
