@@ -6,12 +6,14 @@ package chart
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -33,12 +35,11 @@ func readValues(t *testing.T) *yaml.Node {
 	return document.Content[0]
 }
 
-// describe adds to a schema what values.yaml specifies: descriptions from the comments, defaults, and required keys. Every key is required,
-// because templates do not handle a value that a user sets to null.
+// describe adds to a schema what values.yaml specifies: descriptions from the comments, and defaults. No key is required, because Helm
+// deletes a value that is null, which means its default.
 func describe(t *testing.T, schema map[string]any, mapping *yaml.Node) {
 	t.Helper()
 	properties, _ := schema["properties"].(map[string]any)
-	required := []string{}
 	for i := 0; i < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
 		property, known := properties[key.Value].(map[string]any)
@@ -46,7 +47,6 @@ func describe(t *testing.T, schema map[string]any, mapping *yaml.Node) {
 			t.Errorf("values.yaml has %s, which values.schema.json does not have", key.Value)
 			continue
 		}
-		required = append(required, key.Value)
 		if text := prose(key.HeadComment); text != "" {
 			property["description"] = text
 		}
@@ -60,7 +60,7 @@ func describe(t *testing.T, schema map[string]any, mapping *yaml.Node) {
 		}
 		property["default"] = set
 	}
-	schema["required"] = required
+	delete(schema, "required")
 }
 
 // prose returns a comment without its examples, which are the indented lines.
@@ -98,15 +98,41 @@ func TestSchemaDescribesValues(t *testing.T) {
 	generated.Check(t, file, made.String(), *update, "go -C e2e test ./chart -run TestSchemaDescribesValues -update")
 }
 
-// compiled compiles the schema once for many validations. If all is false, no value is required.
-func compiled(t *testing.T, all bool) *jsonschema.Schema {
+// defaults returns the defaults of all values below a mapping, by path.
+func defaults(t *testing.T, path string, mapping *yaml.Node) map[string]any {
+	t.Helper()
+	all := map[string]any{}
+	for i := 0; i < len(mapping.Content); i += 2 {
+		name, value := path+mapping.Content[i].Value, mapping.Content[i+1]
+		if described(value) {
+			maps.Copy(all, defaults(t, name+".", value))
+			continue
+		}
+		var set any
+		if err := value.Decode(&set); err != nil {
+			t.Fatal(err)
+		}
+		all[name] = set
+	}
+	return all
+}
+
+// Templates cannot read values.yaml, and take the defaults of values that are null from defaults.json.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	text, err := json.MarshalIndent(defaults(t, "", readValues(t)), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated.Check(t, filepath.Join(chartDir(t), "defaults.json"), string(text)+"\n", *update, "go -C e2e test ./chart -run TestDefaults -update")
+}
+
+// compiled compiles the schema once for many validations.
+func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(loadChart(t).Schema))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if !all {
-		lenient(document)
 	}
 	compiler := jsonschema.NewCompiler()
 	if err := compiler.AddResource("values.schema.json", document); err != nil {
@@ -115,31 +141,27 @@ func compiled(t *testing.T, all bool) *jsonschema.Schema {
 	return compiler.MustCompile("values.schema.json")
 }
 
-// lenient deletes the required keywords of a schema and of its properties.
-func lenient(schema any) {
-	object, _ := schema.(map[string]any)
-	delete(object, "required")
-	properties, _ := object["properties"].(map[string]any)
-	for _, property := range properties {
-		lenient(property)
-	}
-}
-
-// Helm removes a value that is null, and no template handles a missing value.
-func TestNullIsAnError(t *testing.T) {
+// A value without content, or a section whose values are all commented out, is null: each means the default.
+func TestNullMeansTheDefault(t *testing.T) {
 	t.Parallel()
-	parsed, schema := loadChart(t), compiled(t, true)
+	parsed, schema := loadChart(t), compiled(t)
+	want, err := renderFast(parsed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var walk func(mapping *yaml.Node, path []string)
 	walk = func(mapping *yaml.Node, path []string) {
 		for i := 0; i < len(mapping.Content); i += 2 {
-			key, value := mapping.Content[i].Value, mapping.Content[i+1]
-			here := append(slices.Clone(path), key)
+			here, value := append(slices.Clone(path), mapping.Content[i].Value), mapping.Content[i+1]
 			values, err := chartutil.CoalesceValues(parsed, at(here, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := schema.Validate(values.AsMap()); err == nil || !strings.Contains(err.Error(), "'"+key+"'") {
-				t.Errorf("%v = null: error = %v, want one that names the key", here, err)
+			if err := schema.Validate(values.AsMap()); err != nil {
+				t.Errorf("%v = null: %v", here, err)
+			}
+			if got, err := renderFast(parsed, at(here, nil)); err != nil || !maps.Equal(got, want) {
+				t.Errorf("%v = null: error = %v; manifests (-default +null):\n%s", here, err, cmp.Diff(want, got))
 			}
 			if described(value) {
 				walk(value, here)

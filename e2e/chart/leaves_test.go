@@ -83,8 +83,9 @@ func leaves(t *testing.T) []*valueLeaf {
 var elements = map[string]map[string]any{
 	"functions": {"name": "a/b:v1"}, "tests.functions": {"image": "a/b:v1"}, "allow": {"prefix": "a"},
 	"functionPods.overrides": {"images": []any{"a/b"}},
-	"signatures":             {}, "keys": {}, "keyless": {"issuer": "a", "subject": "b"}, "attestations": {"predicateType": "a"},
-	"extraEnv": {"name": "A"}, "extraVolumes": {"name": "a"}, "extraVolumeMounts": {"name": "a", "mountPath": "/a"},
+	"signatures":             {"keys": []any{map[string]any{"data": "a"}}}, "keys": {"data": "a"}, "keyless": {"issuer": "a", "subject": "b"}, "attestations": {"predicateType": "a"},
+	"tolerations": {},
+	"extraEnv":    {"name": "A"}, "extraVolumes": {"name": "a", "emptyDir": map[string]any{}}, "extraVolumeMounts": {"name": "a", "mountPath": "/a"},
 }
 
 // at returns values with the given value at a path. List elements also get their required fields.

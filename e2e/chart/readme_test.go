@@ -77,9 +77,9 @@ func readmeLine(t *testing.T, prefix string, key, value *yaml.Node) readmeValue 
 
 // typeNames maps names of shared schema definitions to the type names in the README.
 var typeNames = map[string]string{
-	"strings": "map of strings", "labels": "map of strings", "args": "list of strings", "env": "list of variables", "pullSecrets": "list of names",
-	"duration": "duration", "share": "number or percentage", "resources": "object", "strategy": "object", "securityContext": "object",
-	"volumes": "list of objects", "mounts": "list of objects", "objects": "list of objects",
+	"strings": "map of strings", "labels": "map of strings", "annotations": "map of strings", "args": "list of strings", "env": "list of variables", "pullSecrets": "list of names",
+	"duration": "duration", "positiveDuration": "duration", "share": "number or percentage", "resources": "object", "strategy": "object", "securityContext": "object", "podSecurityContext": "object",
+	"volumes": "list of objects", "mounts": "list of objects", "objects": "list of objects", "podTolerations": "list of objects",
 }
 
 // typeOf returns the type of a value as shown in the README.

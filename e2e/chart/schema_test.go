@@ -30,7 +30,7 @@ func wrong(l *valueLeaf) []any {
 
 func TestWrongValuesAreErrors(t *testing.T) {
 	t.Parallel()
-	schema := compiled(t, false)
+	schema := compiled(t)
 	for _, l := range leaves(t) {
 		for _, value := range wrong(l) {
 			pointer := "'/" + strings.Join(l.path, "/") + "'"
@@ -51,9 +51,9 @@ func TestWrongValuesAreErrors(t *testing.T) {
 // free maps names of values that allow fields of any name to the reason.
 var free = map[string]string{
 	"global": "Helm's", "affinity": "Kubernetes'", "pod": "Kubernetes'", "service": "Kubernetes'", "valueFrom": "Kubernetes'",
-	"quantities": "a map", "strings": "a map", "labels": "a map", "resourceQuota": "a map",
-	"securityContext": "Kubernetes'", "volumes": "Kubernetes'", "mounts": "Kubernetes'",
-	"objects": "Kubernetes'", "claims": "Kubernetes'", "egress": "Kubernetes'",
+	"quantities": "a map", "strings": "a map", "annotations": "a map", "rewrites": "a map", "labels": "a map", "resourceQuota": "a map",
+	"volumes": "Kubernetes'", "mounts": "Kubernetes'",
+	"objects": "Kubernetes'", "egress": "Kubernetes'",
 	"componentEgress": "Kubernetes'", "namespaceSelector": "Kubernetes'", "podSelector": "Kubernetes'",
 	"podMetadata": "its propertyNames are an enum", "podSpec": "its propertyNames are an enum",
 }

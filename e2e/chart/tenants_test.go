@@ -20,7 +20,7 @@ import (
 func tenant(t *testing.T, name string) *rendering {
 	t.Helper()
 	values := parseValues(t, `functionNamespace: {name: `+name+`-functions}
-tls: {secret: tls, clientCertificates: true, tokenAudience: krmfn}`)
+tls: {secret: tls, clientCertificates: true, tokenAudience: krmfn, allowedServiceAccounts: [tools/renderer]}`)
 	for _, text := range switches {
 		values = install.MergeValues(values, parseValues(t, text))
 	}

@@ -42,17 +42,21 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// The chart rejects TLS values that look secure but have no effect.
+// The chart rejects TLS values that look secure but have no effect, or that the servers refuse.
 func TestTLSThatIsIncomplete(t *testing.T) {
 	t.Parallel()
 	for values, want := range map[string]string{
-		`tls: {clientCertificates: true}`:                                                "need tls.secret",
-		`tls: {allowedClients: [a]}`:                                                     "need tls.secret",
-		`tls: {issuerRef: {name: ca}}`:                                                   "need tls.secret",
-		`tls: {secret: tls, tokenAudience: krmfn, allowedServiceAccounts: [a/b]}`:        "tls.tokenAudience needs tls.clientCertificates",
-		`tls: {secret: tls, clientCertificates: true, allowedServiceAccounts: [nobody]}`: "allowedServiceAccounts",
+		`{clientCertificates: true}`:                                                 `tls.clientCertificates is true, but tls.secret is ""`,
+		`{issuerRef: {name: ca}}`:                                                    `tls.issuerRef is {"name":"ca"}, but tls.secret is ""`,
+		`{secret: tls, allowedClients: [a]}`:                                         `tls.allowedClients is ["a"], but tls.clientCertificates is false`,
+		`{secret: tls, tokenAudience: krmfn, allowedServiceAccounts: [a/b]}`:         `tls.tokenAudience is "krmfn", but tls.clientCertificates is false`,
+		`{secret: tls, clientCertificates: true, tokenAudience: krmfn}`:              `tls.tokenAudience is "krmfn", but tls.allowedServiceAccounts is []`,
+		`{secret: tls, clientCertificates: true, allowedServiceAccounts: [a/b]}`:     `tls.allowedServiceAccounts is ["a/b"], but tls.tokenAudience is ""`,
+		`{secret: tls, clientCertificates: true, allowedServiceAccounts: [nobody]}`:  `'/tls/allowedServiceAccounts/0'`,
+		`{secret: tls, clientCertificates: true, allowedClients: ["*.example.org"]}`: `'/tls/allowedClients/0'`,
+		`{secret: tls, issuerRef: {kind: Issuer}}`:                                   `'/tls/issuerRef'`,
 	} {
-		if _, err := renderChart(t, parseValues(t, values)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := renderChart(t, parseValues(t, "tls: "+values)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error = %v, want %q", values, err, want)
 		}
 	}

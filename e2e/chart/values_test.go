@@ -13,12 +13,13 @@ import (
 // others maps definitions in the schema, or paths where the definition is too general, to values that differ from the chart's defaults.
 var others = map[string]any{
 	"monitoring.prometheusRule.runbookUrl": "https://example.org/runbook",
-	"duration":                             "17s", "name": "other", "namespace": "other", "optionalName": "other", "tag": "v17", "cron": "17 7 * * *",
-	"strings": map[string]any{"other": "value"}, "objects": []any{map[string]any{"other": "value"}}, "args": []any{"--other"},
+	"duration":                             "17s", "positiveDuration": "17m", "name": "other", "namespace": "other", "optionalName": "other", "tag": "v17", "schedule": "17 7 * * *", "optionalSchedule": "17 7 * * *",
+	"strings": map[string]any{"other": "value"}, "annotations": map[string]any{"other": "value"}, "imagePrefix": "registry.example.org/other",
+	"podTolerations": []any{map[string]any{"key": "other"}}, "bytes": 17, "objects": []any{map[string]any{"other": "value"}}, "args": []any{"--other"},
 	"env":        []any{map[string]any{"name": "OTHER", "value": "value"}},
-	"quantities": map[string]any{"memory": "17Mi"}, "count": 17, "countOrNone": 17, "share": "17%",
+	"quantities": map[string]any{"ephemeral-storage": "17Mi"}, "count": 17, "countOrNone": 17, "share": "17%", "surge": "17%", "path": "/other",
 	"digest": "sha256:" + strings.Repeat("7", 64), "labels": map[string]any{"other": "value"}, "pullSecrets": []any{"other"},
-	"volumes": []any{map[string]any{"name": "other"}}, "mounts": []any{map[string]any{"name": "other", "mountPath": "/other"}},
+	"volumes": []any{map[string]any{"name": "other", "emptyDir": map[string]any{}}}, "mounts": []any{map[string]any{"name": "a", "mountPath": "/other"}},
 	"podMetadata": map[string]any{"labels": map[string]any{"other": "value"}}, "podSpec": map[string]any{"hostUsers": false}, "imagePatterns": []any{"other/*"},
 	"securityContext": map[string]any{"runAsUser": 17}, "peers": []any{map[string]any{"ipBlock": map[string]any{"cidr": "10.17.0.0/16"}}},
 
@@ -37,9 +38,9 @@ var others = map[string]any{
 	"images.defaultPrefix":                    "registry.example.org/other",
 	"images.policy.allow":                     []any{map[string]any{"prefix": "a"}},
 	"images.policy.allow.0.digest":            "sha256:" + strings.Repeat("0", 64),
-	"images.policy.signatures":                []any{map[string]any{"prefix": "a"}},
-	"images.policy.signatures.0.keys":         []any{map[string]any{"data": "a"}},
-	"images.policy.signatures.0.keyless":      []any{map[string]any{"issuer": "a"}},
+	"images.policy.signatures":                []any{map[string]any{"prefix": "a", "keys": []any{map[string]any{"data": "a"}}}},
+	"images.policy.signatures.0.keys":         []any{map[string]any{"data": "b"}},
+	"images.policy.signatures.0.keyless":      []any{map[string]any{"issuer": "a", "subject": "b"}},
 	"images.policy.signatures.0.attestations": []any{map[string]any{"predicateType": "other"}},
 	"imageWarmer.images":                      []any{"a/b:v17"},
 	"imageWarmer.prepull.tolerations":         []any{"other"},
@@ -48,6 +49,11 @@ var others = map[string]any{
 	"networkPolicy.componentEgress":           []any{map[string]any{}},
 	"networkPolicy.meshPorts":                 []any{15008},
 	"pods.user":                               "assigned",
+	"functions.0.minWarmPods":                 2,
+	"podSecurityContext.supplementalGroups":   []any{17},
+	"pods.scanInterval":                       "17s",
+	"securityContext.capabilities.add":        []any{"OTHER"},
+	"securityContext.capabilities.drop":       []any{"OTHER"},
 	"resultCacheSize":                         "17Mi",
 	"taskHandler.functionRunner":              "other:9445",
 	"tls.allowedClients":                      []any{"other"},
@@ -84,7 +90,12 @@ var companions = []struct{ path, values string }{
 	{"tls.", `tls: {secret: tls}`},
 	{"tls.issuerRef", `tls: {issuerRef: {name: ca}}`},
 	{"tls.allowed", `tls: {clientCertificates: true}`},
-	{"tls.token", `tls: {clientCertificates: true, allowedServiceAccounts: [a/b]}`},
+	{"tls.allowedServiceAccounts", `tls: {tokenAudience: krmfn, allowedServiceAccounts: [a/b]}`},
+	{"extraVolumeMounts", `extraVolumes: [{name: a, emptyDir: {}}, {name: other, emptyDir: {}}]`},
+	{"podJanitor.extraVolumeMounts", `podJanitor: {extraVolumes: [{name: a, emptyDir: {}}, {name: other, emptyDir: {}}]}`},
+	{"imageWarmer.extraVolumeMounts", `imageWarmer: {extraVolumes: [{name: a, emptyDir: {}}, {name: other, emptyDir: {}}]}`},
+	{"taskHandler.extraVolumeMounts", `taskHandler: {extraVolumes: [{name: a, emptyDir: {}}, {name: other, emptyDir: {}}]}`},
+	{"tls.token", `tls: {clientCertificates: true, tokenAudience: krmfn, allowedServiceAccounts: [a/b]}`},
 	{"image.tags.image-warmer", switches["warmer"]},
 	{"image.tags.task-handler", `taskHandler: {enabled: true}`},
 	{"image.digests.image-warmer", switches["warmer"]},
@@ -135,7 +146,9 @@ func lookup(values any, path []string) any {
 
 // unused lists values that do not change the manifests, with the reason.
 var unused = map[string]string{
-	"global": "Helm's, for charts that have others below them",
+	"global":                                 "Helm's, for charts that have others below them",
+	"images.policy.signatures.0.keys.0.file": "excludes data",
+	"images.policy.signatures.0.keyless.0.subjectRegExp": "excludes subject",
 }
 
 // Each value changes the manifests; a value without effect would mislead users.

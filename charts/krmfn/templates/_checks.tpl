@@ -3,11 +3,15 @@ Copyright The krmfn Authors
 SPDX-License-Identifier: Apache-2.0
 */ -}}
 
+{{- /* A Go duration in milliseconds. */ -}}
+{{- define "krmfn.milliseconds" -}}
+{{- $start := toDate "2006-01-02" "2000-01-01" -}}
+{{- sub (mustDateModify . $start).UnixMilli $start.UnixMilli }}
+{{- end }}
+
 {{- /* A Go duration in seconds, rounded up. */ -}}
 {{- define "krmfn.seconds" -}}
-{{- $start := toDate "2006-01-02" "2000-01-01" -}}
-{{- $end := $start | mustDateModify . | mustDateModify "999ms" -}}
-{{- sub ($end | unixEpoch | int64) ($start | unixEpoch | int64) }}
+{{- div (include "krmfn.milliseconds" . | add 999) 1000 }}
 {{- end }}
 
 {{- /* Termination grace period of function runners and task handlers, in seconds. */ -}}
@@ -25,7 +29,7 @@ SPDX-License-Identifier: Apache-2.0
 
 {{- /* Fails unless one duration exceeds another: include "krmfn.exceeds" (list NAME VALUE NAME VALUE WHY). */ -}}
 {{- define "krmfn.exceeds" -}}
-{{- if le (include "krmfn.seconds" (index . 1) | int64) (include "krmfn.seconds" (index . 3) | int64) -}}
+{{- if le (include "krmfn.milliseconds" (index . 1) | int64) (include "krmfn.milliseconds" (index . 3) | int64) -}}
 {{- fail (printf "%s is %s, but must exceed %s, which is %s: %s" (index . 0) (index . 1) (index . 2) (index . 3) (index . 4)) }}
 {{- end }}
 {{- end }}
@@ -41,6 +45,9 @@ SPDX-License-Identifier: Apache-2.0
 {{- if include "krmfn.warms" $ -}}
 {{- include "krmfn.exceeds" (list "podJanitor.warmerTTL" .podJanitor.warmerTTL "imageWarmer.prepull.timeout" .imageWarmer.prepull.timeout "the pod janitor would delete pods that still pull") -}}
 {{- end -}}
+{{- end -}}
+{{- if and (include "krmfn.warms" $) (eq .imageWarmer.mode "Deployment") (lt (include "krmfn.milliseconds" .imageWarmer.interval | int64) 60000) -}}
+{{- fail (printf "imageWarmer.interval is %s, but must be at least 1m, because registries limit requests" .imageWarmer.interval) }}
 {{- end -}}
 {{- $accounts := list (include "krmfn.serviceAccount" (list "porch-fn-runner" "serviceAccount" .serviceAccount)) -}}
 {{- if .podJanitor.enabled -}}
@@ -63,9 +70,33 @@ SPDX-License-Identifier: Apache-2.0
 {{- fail (printf "ConfigMaps %s: images.metadata and functionPodTemplate.name must be names that nothing else has" (join ", " $configs)) }}
 {{- end -}}
 {{- end -}}
+{{- include "krmfn.checkTLS" .Values.tls -}}
+{{- include "krmfn.checkPods" . -}}
+{{- include "krmfn.checkFunctions" .Values -}}
 {{- include "krmfn.checkSignatures" .Values.images -}}
 {{- include "krmfn.checkImageForm" .Values -}}
 {{- include "krmfn.checkNamespace" . -}}
+{{- end }}
+
+{{- /* Fails if settings of a function contradict each other, or two entries have the same name. */ -}}
+{{- define "krmfn.checkFunctions" -}}
+{{- $names := dict -}}
+{{- range $i, $function := .functions -}}
+{{- if hasKey $names .name -}}
+{{- fail (printf "functions[%v].name and functions[%d].name are both %s: merge the entries" (get $names .name) $i .name) }}
+{{- end -}}
+{{- $_ := set $names .name $i -}}
+{{- $most := "pods.maxParallelPodsPerFunction" -}}
+{{- $pods := $.pods.maxParallelPodsPerFunction -}}
+{{- with .maxParallelPodsPerFunction -}}
+{{- $most = printf "functions[%d].maxParallelPodsPerFunction" $i -}}
+{{- $pods = . -}}
+{{- end -}}
+{{- if gt (int64 .minWarmPods) (int64 $pods) -}}
+{{- fail (printf "functions[%d].minWarmPods is %d, but %s is %d: the minimum must not exceed the maximum" $i (int64 .minWarmPods) $most (int64 $pods)) }}
+{{- end -}}
+{{- include "krmfn.checkResources" (list (printf "functions[%d].resources" $i) .resources) -}}
+{{- end -}}
 {{- end }}
 
 {{- /* Fails if the namespace of the function pods is the release's own, or another one than before. */ -}}

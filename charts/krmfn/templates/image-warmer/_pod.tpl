@@ -27,7 +27,7 @@ spec:
   {{- with include "krmfn.placement" (list $root .) }}{{ . | trim | nindent 2 }}{{ end }}
   containers:
     - name: image-warmer
-      image: {{ include "krmfn.image" (list $root "image-warmer") }}
+      image: {{ include "krmfn.image" (list $root "image-warmer") | quote }}
       imagePullPolicy: {{ $root.Values.image.pullPolicy }}
       args:
         - --namespace={{ $root.Values.functionNamespace.name }}

@@ -8,6 +8,23 @@ SPDX-License-Identifier: Apache-2.0
 function-runner.{{ .Release.Namespace }}.svc
 {{- end }}
 
+{{- /* Fails if one value has no effect, or the servers refuse it, without another one. */ -}}
+{{- define "krmfn.checkTLS" -}}
+{{- range list
+    (list "clientCertificates" "secret" "clients present certificates only to a server with TLS")
+    (list "issuerRef" "secret" "name the Secret in which cert-manager keeps the certificate")
+    (list "allowedClients" "clientCertificates" "without client certificates, every client may call")
+    (list "tokenAudience" "clientCertificates" "the chart's own clients have certificates")
+    (list "tokenAudience" "allowedServiceAccounts" "every pod can get a token for any audience, so name the service accounts")
+    (list "allowedServiceAccounts" "tokenAudience" "name the audience of their tokens") -}}
+{{- $value := get $ (index . 0) -}}
+{{- $needed := get $ (index . 1) -}}
+{{- if and $value (not $needed) -}}
+{{- fail (printf "tls.%s is %s, but tls.%s is %s: %s" (index . 0) (toJson $value) (index . 1) (toJson $needed) (index . 2)) }}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- /* Flags of servers that say how connections are secured, and who may call. */ -}}
 {{- define "krmfn.tlsFlags" -}}
 {{- with .Values.tls }}
@@ -28,11 +45,6 @@ function-runner.{{ .Release.Namespace }}.svc
 {{- with .allowedServiceAccounts }}
 - {{ printf "--allowed-service-accounts=%s" (join "," .) | quote }}
 {{- end }}
-{{- else if or .clientCertificates .allowedClients .tokenAudience .allowedServiceAccounts .issuerRef }}
-{{- fail "tls.clientCertificates, tls.allowedClients, tls.tokenAudience, tls.allowedServiceAccounts and tls.issuerRef need tls.secret" }}
-{{- end }}
-{{- if and .tokenAudience (not .clientCertificates) }}
-{{- fail "tls.tokenAudience needs tls.clientCertificates: the chart's own clients have certificates" }}
 {{- end }}
 {{- end }}
 {{- end }}
