@@ -130,15 +130,23 @@ func TestDefaults(t *testing.T) {
 // compiled compiles the schema once for many validations.
 func compiled(t *testing.T) *jsonschema.Schema {
 	t.Helper()
+	return schemaCompiler(t).MustCompile(schemaURL)
+}
+
+// schemaURL is the URL of the schema for schemaCompiler. A JSON pointer may follow it.
+const schemaURL = "values.schema.json#"
+
+func schemaCompiler(t *testing.T) *jsonschema.Compiler {
+	t.Helper()
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(loadChart(t).Schema))
 	if err != nil {
 		t.Fatal(err)
 	}
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("values.schema.json", document); err != nil {
+	if err := compiler.AddResource(schemaURL, document); err != nil {
 		t.Fatal(err)
 	}
-	return compiler.MustCompile("values.schema.json")
+	return compiler
 }
 
 // A value without content, or a section whose values are all commented out, is null: each means the default.

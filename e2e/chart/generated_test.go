@@ -49,14 +49,15 @@ type generatedSets struct {
 // fails with an error of its own.
 func TestGeneratedValues(t *testing.T) {
 	t.Parallel()
-	parsed, schema, root := loadChart(t), compiled(t), readSchema(t)
+	parsed, schema := loadChart(t), compiled(t)
+	generator := &permitted{root: readSchema(t), compiler: schemaCompiler(t)}
 	all := &generatedSets{refused: map[string]int{}, manifests: map[string]string{}}
 	seeds := make(chan uint64)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for seed := range seeds {
-				values := generate(t, root, seed)
+				values := generator.generate(t, seed)
 				text, _ := yaml.Marshal(values)
 				set := fmt.Sprintf("set %d:\n%s", seed, text)
 				merged, err := chartutil.CoalesceValues(parsed, values)

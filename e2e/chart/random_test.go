@@ -6,41 +6,46 @@ package chart
 import (
 	"maps"
 	"math/rand/v2"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
 // samples holds values in YAML for fields that the schema does not describe or describes by a pattern. The keys are names of definitions or
-// of values.
+// of values. The generator leaves out samples that the schema does not permit: they fail the test if the schema becomes more permissive.
 var samples = map[string][]string{
-	"duration": {"0s", "1s", "90s", "1h30m", "1.5s", "250ms", "10m"}, "positiveDuration": {"1s", "90s", "1h30m", "0.5s", "250ms", "10m", "2h"},
-	"schedule": {`"@daily"`, `"*/5 * * * *"`, `"0 3 1,15 JAN-MAR MON"`}, "optionalSchedule": {`""`, `"@every 1h30m"`, `"23 */6 * * *"`}, "digest": {`""`, "sha256:" + strings.Repeat("a", 64)},
-	"name": {"a", "x-1", "set-labels"}, "optionalName": {`""`, "a", "x-1", "b.c"}, "namespace": {"functions", "fn-2"}, "tag": {"v1", "dev", "1.2.3-rc.1_x"},
+	"duration": {"0s", "1s", "90s", "1h30m", "1.5s", "250ms", "10m"}, "positiveDuration": {"0s", "0.0ms", "1s", "90s", "1h30m", "0.5s", "250ms", "10m", "2h"},
+	"schedule": {`""`, "a b c d e", `"@often"`, `"@daily"`, `"*/5 * * * *"`, `"0 3 1,15 JAN-MAR MON"`}, "optionalSchedule": {`""`, `"@every 1h30m"`, `"23 */6 * * *"`}, "digest": {`""`, "sha256:" + strings.Repeat("a", 64)},
+	"name": {"a..b", "a", "x-1", "set-labels"}, "optionalName": {`""`, "a..b", "-", "a", "x-1", "b.c"}, "namespace": {"functions", "fn-2"}, "tag": {"v1", "dev", "1.2.3-rc.1_x"},
 	"release":   {`""`, "dev@sha256:" + strings.Repeat("1", 64)},
-	"extraArgs": {"[]", `["--log-level=7"]`}, "share": {"0", "1", "25%"}, "quantities": {"{}", "{cpu: 1, memory: 1Gi}", "{cpu: 100m}", "{memory: 5e8, ephemeral-storage: 1Gi}", "{cpu: 0.5, memory: 64Mi}"},
+	"extraArgs": {"[]", `["--log-level=7"]`}, "share": {`""`, "101%", "0", "1", "25%"}, "quantities": {"{}", `{cpu: ""}`, "{cpu: 1 GB}", "{ram: 1Gi}", "{cpu: -1}", "{cpu: 1, memory: 1Gi}", "{cpu: 100m}", "{memory: 5e8, ephemeral-storage: 1Gi}", "{cpu: 0.5, memory: 64Mi}"},
 	"strings": {"{}", "{a: b}"}, "annotations": {"{}", "{a: b}", `{"example.org/x": "yes", a: "1: 2", b: "#"}`},
-	"rewrites": {"{}", "{gcr.io/kpt-fn: ghcr.io/kptdev/}", `{a.io: "[fd00::1]:5000/b", "r.io:5000/c": d}`}, "labels": {"{}", "{app: x, team: a}", "{app.kubernetes.io/name: x}"},
-	"env":             {"[]", "[{name: A, value: b}, {name: A, value: c}]", "[{name: OTEL_SERVICE_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]"},
-	"volumes":         {"[]", "[{name: tmp, emptyDir: {}}]", "[{name: more, secret: {secretName: s}}]", "[{name: a, configMap: {name: a}}, {name: more, emptyDir: {}}]"},
-	"mounts":          {"[]", "[{name: more, mountPath: /more}]", "[{name: tmp, mountPath: /tmp}]", "[{name: tmp, mountPath: /more}, {name: tmp, mountPath: /more, subPath: a}]"},
-	"securityContext": {"{}", "{runAsUser: 17}", "{readOnlyRootFilesystem: false}"}, "podSecurityContext": {"{}", "{runAsUser: 17, fsGroup: 17}", "{seccompProfile: null}"},
-	"issuerRef": {"{}", "{name: ca, kind: ClusterIssuer}"}, "pullSecrets": {"[]", "[a, {name: b}, b]"},
+	"rewrites": {"{}", `{a: ""}`, `{"": a}`, "{a: https://b}", "{gcr.io/kpt-fn: ghcr.io/kptdev/}", `{a.io: "[fd00::1]:5000/b", "r.io:5000/c": d}`}, "labels": {"{}", `{a: "1: 2"}`, "{a..b/c: d}", "{app: x, team: a}", "{app.kubernetes.io/name: x}"},
+	"env":             {"[]", "[{name: a b}]", "[{name: A, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", "[{name: A, value: b}, {name: A, value: c}]", "[{name: OTEL_SERVICE_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]"},
+	"volumes":         {"[]", "[{name: a}]", "[{name: A, emptyDir: {}}]", "[{name: a, emptyDir: {}, secret: {secretName: a}}]", "[{name: tmp, emptyDir: {}}]", "[{name: more, secret: {secretName: s}}]", "[{name: a, configMap: {name: a}}, {name: more, emptyDir: {}}]"},
+	"mounts":          {"[]", "[{name: tmp, mountPath: '/a:b'}]", "[{name: more, mountPath: /more}]", "[{name: tmp, mountPath: /tmp}]", "[{name: tmp, mountPath: /more}, {name: tmp, mountPath: /more, subPath: a}]"},
+	"securityContext": {"{}", "{fsGroup: 1}", "{runAsNonRoot: 'true'}", "{runAsUser: 17}", "{readOnlyRootFilesystem: false}"}, "podSecurityContext": {"{}", "{allowPrivilegeEscalation: false}", "{runAsUser: -1}", "{runAsUser: 17, fsGroup: 17}", "{seccompProfile: null}"},
+	"issuerRef": {"{}", "{kind: Issuer}", "{name: ca, kind: ClusterIssuer}"}, "pullSecrets": {"[]", "[a, {name: b}, b]"},
 	"affinity":                  {"{}", "{podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: a}]}}"},
 	"topologySpreadConstraints": {"[]", "[{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]"},
-	"podTolerations":            {"[]", "[{key: a, operator: Exists}]", "[{operator: Exists}, {key: b, value: c, effect: NoSchedule}]"}, "bytes": {"1", "6291456", "200000000"},
-	"limitRange": {"[]", "[{type: Container, max: {memory: 1Gi}}]"}, "resourceQuota": {"{}", "{pods: 100, requests.memory: 64Gi}", `{pods: "1", count/services: 0}`},
+	"prepullTolerations":        {"[]", "['a=b:NoSchedule', c]", "['=b']", "['a:Never']"},
+	"podTolerations":            {"[]", "[{operator: Any}]", "[{effect: Never, operator: Exists}]", "[{key: a, operator: Exists}]", "[{operator: Exists}, {key: b, value: c, effect: NoSchedule}]"}, "bytes": {"1", "6291456", "200000000"},
+	"limitRange": {"[]", "[{type: Container, max: {memory: 1Gi}}]"}, "resourceQuota": {"{}", "{pods: 0}", `{requests.cpu: ""}`, "{pods: 100, requests.memory: 64Gi}", `{pods: "1", count/services: 0}`},
 	"egress": {"[]", "[{}]", "[{ports: [{port: 443, protocol: TCP}]}]"}, "relabelings": {"[]", "[{action: drop}]"}, "allow": {"[]", "[{prefix: a}]", "[{repository: r.io/a/b, digest: 'sha256:" + strings.Repeat("b", 64) + "'}]"},
-	"signatures": {"[]", "[{prefix: a, keys: [{file: k.pub}]}]", "[{keyless: [{issuer: a, subject: b}]}]"}, "allowedClients": {"[]", "[a, 'spiffe://b/*']"}, "allowedServiceAccounts": {"[]", "[porch-system/porch-server]"},
+	"signatures": {"[]", "[{prefix: a, keys: [{file: k.pub}]}]", "[{keyless: [{issuer: a, subject: b}]}]"}, "allowedClients": {"[]", "['*.a']", "[a, 'spiffe://b/*']"}, "allowedServiceAccounts": {"[]", "[a]", "['*/b']", "[porch-system/porch-server]"},
 	"pod": {"{}", "{apiVersion: v1, kind: Pod, spec: {containers: [{name: function}]}}"}, "service": {"{apiVersion: v1, kind: Service}"},
 	"extraObjects": {"[]", `[{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}-more", namespace: a}}]`},
-	"registry":     {"ghcr.io/krmfn", "r.io:5000/a/b", "krmfn", `"[fd00::1]:5000/a"`}, "imageRegistry": {`""`, "mirror.example.org", "r.io:5000/proxy"}, "repository": {"r.io/a", "a", "r.io:5000/a/b"},
-	"defaultPrefix": {"r.io/fn/", "r.io:5000/a"}, "interval": {"15s", "1m30s", "2h"}, "runbookUrl": {"https://example.org/a"}, "functionRunner": {`""`, "a:9445"},
-	"peers":           {"[]", "[{podSelector: {}}]", "[{namespaceSelector: {matchLabels: {a: b}}, podSelector: {}}, {ipBlock: {cidr: 10.0.0.0/8, except: [10.1.0.0/16]}}]"},
+	"registry":     {"a//b", "A/B/", "ghcr.io/krmfn", "r.io:5000/a/b", "krmfn", `"[fd00::1]:5000/a"`}, "imageRegistry": {`""`, "mirror.example.org", "r.io:5000/proxy"}, "repository": {"a:5000/B", "r.io/a", "a", "r.io:5000/a/b"},
+	"defaultPrefix": {"https://a", "A/B", "r.io/fn/", "r.io:5000/a"}, "interval": {"15s", "1m30s", "2h"}, "runbookUrl": {"https://example.org/a"}, "functionRunner": {`""`, "a:9445"},
+	"peers":           {"[]", "[{}]", "[{podSelector: {}, ipBlock: {cidr: 10.0.0.0/8}}]", "[{ipBlock: {cidr: 10.0.0.0/99}}]", "[{podSelector: {}}]", "[{namespaceSelector: {matchLabels: {a: b}}, podSelector: {}}, {ipBlock: {cidr: 10.0.0.0/8, except: [10.1.0.0/16]}}]"},
 	"componentEgress": {"[]", "[{ports: [{port: 4317, protocol: TCP}]}]"},
 	"podMetadata":     {"{}", "{labels: {team: a}, annotations: {a: '1: 2'}}"}, "imagePatterns": {"[r.io/a/*]", "[r.io/a/b, a/b]"},
 	"podSpec":         {"{}", "{runtimeClassName: gvisor, hostUsers: false}", "{nodeSelector: null, tolerations: [{key: a, operator: Exists}]}"},
@@ -73,26 +78,41 @@ var related = [][]string{
 // random generates values that the schema permits.
 type random struct {
 	*rand.Rand
+	*permitted
+}
+
+// permitted knows the schema.
+type permitted struct {
 	root *valueSchema
+	sync.Mutex
+	compiler *jsonschema.Compiler
+}
+
+// permits reports whether the schema at a JSON pointer permits a value.
+func (p *permitted) permits(pointer string, value any) bool {
+	p.Lock()
+	defer p.Unlock()
+	return p.compiler.MustCompile(schemaURL+pointer).Validate(value) == nil
 }
 
 // generate returns the set of values of a seed.
-func generate(t *testing.T, root *valueSchema, seed uint64) map[string]any {
+func (p *permitted) generate(t *testing.T, seed uint64) map[string]any {
 	t.Helper()
-	r := &random{Rand: rand.New(rand.NewPCG(seed, 1)), root: root}
+	r := &random{rand.New(rand.NewPCG(seed, 1)), p}
 	given := map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(root.Properties)) {
+	for _, name := range slices.Sorted(maps.Keys(p.root.Properties)) {
 		if r.IntN(6) == 0 {
-			given[name] = r.value(name, root.Properties[name])
+			given[name] = r.value("/properties/"+name, p.root.Properties[name])
 		}
 	}
 	for range 1 + r.IntN(3) {
-		for _, path := range related[r.IntN(len(related))] {
-			name, s := "", root
-			for name = range strings.SplitSeq(path, ".") {
-				s = r.resolve(s).Properties[name]
+		for _, names := range related[r.IntN(len(related))] {
+			pointer, s := "", p.root
+			for name := range strings.SplitSeq(names, ".") {
+				pointer, s = p.resolve(pointer, s)
+				pointer, s = pointer+"/properties/"+name, s.Properties[name]
 			}
-			given = install.MergeValues(given, at(strings.Split(path, "."), r.value(name, s)))
+			given = install.MergeValues(given, at(strings.Split(names, "."), r.value(pointer, s)))
 		}
 	}
 	text, err := yaml.Marshal(given)
@@ -102,21 +122,22 @@ func generate(t *testing.T, root *valueSchema, seed uint64) map[string]any {
 	return parseValues(t, string(text))
 }
 
-// resolve returns the definition that a schema refers to, or the schema.
-func (r *random) resolve(s *valueSchema) *valueSchema {
+// resolve returns the definition that a schema refers to, or the schema, and its JSON pointer.
+func (p *permitted) resolve(pointer string, s *valueSchema) (string, *valueSchema) {
 	if name, refers := strings.CutPrefix(s.Ref, "#/definitions/"); refers {
-		return r.root.Definitions[name]
+		return "/definitions/" + name, p.root.Definitions[name]
 	}
-	return s
+	return pointer, s
 }
 
-func (r *random) value(name string, s *valueSchema) any {
-	if shared, is := strings.CutPrefix(s.Ref, "#/definitions/"); is && samples[name] == nil {
-		name = shared
+func (r *random) value(pointer string, s *valueSchema) any {
+	texts := samples[path.Base(pointer)]
+	pointer, s = r.resolve(pointer, s)
+	if texts == nil {
+		texts = samples[path.Base(pointer)]
 	}
-	s = r.resolve(s)
-	if texts := samples[name]; texts != nil && (len(s.Properties) == 0 || texts[0] == "{}") {
-		return r.sample(texts)
+	if texts != nil && (len(s.Properties) == 0 || texts[0] == "{}") {
+		return r.sample(pointer, texts)
 	}
 	switch {
 	case s.Enum != nil:
@@ -124,15 +145,15 @@ func (r *random) value(name string, s *valueSchema) any {
 	case s.Type == "boolean":
 		return r.IntN(2) == 1
 	case s.Type == "integer":
-		return 1 + r.IntN(40)
+		return r.sample(pointer, []string{"0", "1", "2", strconv.Itoa(1 + r.IntN(40))})
 	case s.Type == "string":
-		return []string{"v1", "a-b", "x"}[r.IntN(3)]
+		return r.sample(pointer, []string{`""`, "v1", "a-b", "x"})
 	case s.Type == "array":
 		list := make([]any, r.IntN(3))
 		for i := range list {
-			list[i] = r.value(name, s.Items)
+			list[i] = r.value(pointer+"/items", s.Items)
 			for _, field := range s.Items.Required { // Other required fields have defaults.
-				list[i].(map[string]any)[field] = r.value(field, s.Items.Properties[field])
+				list[i].(map[string]any)[field] = r.value(pointer+"/items/properties/"+field, s.Items.Properties[field])
 			}
 		}
 		return list
@@ -140,16 +161,22 @@ func (r *random) value(name string, s *valueSchema) any {
 	fields := map[string]any{}
 	for _, field := range slices.Sorted(maps.Keys(s.Properties)) {
 		if r.IntN(3) == 0 {
-			fields[field] = r.value(field, s.Properties[field])
+			fields[field] = r.value(pointer+"/properties/"+field, s.Properties[field])
 		}
 	}
 	return fields
 }
 
-func (r *random) sample(texts []string) any {
-	var value any
-	if err := yaml.Unmarshal([]byte(texts[r.IntN(len(texts))]), &value); err != nil {
-		panic(err)
+// sample returns one of the values that the schema permits.
+func (r *random) sample(pointer string, texts []string) any {
+	for _, i := range r.Perm(len(texts)) {
+		var value any
+		if err := yaml.Unmarshal([]byte(texts[i]), &value); err != nil {
+			panic(err)
+		}
+		if r.permits(pointer, value) {
+			return value
+		}
 	}
-	return value
+	panic("the schema permits no sample for " + pointer)
 }

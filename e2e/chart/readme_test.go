@@ -79,7 +79,7 @@ func readmeLine(t *testing.T, prefix string, key, value *yaml.Node) readmeValue 
 var typeNames = map[string]string{
 	"strings": "map of strings", "labels": "map of strings", "annotations": "map of strings", "args": "list of strings", "env": "list of variables", "pullSecrets": "list of names",
 	"duration": "duration", "positiveDuration": "duration", "share": "number or percentage", "resources": "object", "strategy": "object", "securityContext": "object", "podSecurityContext": "object",
-	"volumes": "list of objects", "mounts": "list of objects", "objects": "list of objects", "podTolerations": "list of objects",
+	"volumes": "list of objects", "mounts": "list of objects", "objects": "list of objects", "podTolerations": "list of objects", "prepullTolerations": "list of strings",
 }
 
 // typeOf returns the type of a value as shown in the README.

@@ -15,7 +15,7 @@ var others = map[string]any{
 	"monitoring.prometheusRule.runbookUrl": "https://example.org/runbook",
 	"duration":                             "17s", "positiveDuration": "17m", "name": "other", "namespace": "other", "optionalName": "other", "tag": "v17", "schedule": "17 7 * * *", "optionalSchedule": "17 7 * * *",
 	"strings": map[string]any{"other": "value"}, "annotations": map[string]any{"other": "value"}, "imagePrefix": "registry.example.org/other",
-	"podTolerations": []any{map[string]any{"key": "other"}}, "bytes": 17, "objects": []any{map[string]any{"other": "value"}}, "args": []any{"--other"},
+	"prepullTolerations": []any{"other"}, "podTolerations": []any{map[string]any{"key": "other"}}, "bytes": 17, "objects": []any{map[string]any{"other": "value"}}, "args": []any{"--other"},
 	"env":        []any{map[string]any{"name": "OTHER", "value": "value"}},
 	"quantities": map[string]any{"ephemeral-storage": "17Mi"}, "count": 17, "countOrNone": 17, "share": "17%", "surge": "17%", "path": "/other",
 	"digest": "sha256:" + strings.Repeat("7", 64), "labels": map[string]any{"other": "value"}, "pullSecrets": []any{"other"},
