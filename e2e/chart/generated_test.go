@@ -24,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 )
 
-var sets = flag.Uint64("sets", 300, "number of sets of values to generate")
+var sets = flag.Uint64("sets", 400, "number of sets of values to generate")
 
 // renderFast renders without Helm's validation of values, which compiles the schema at each call.
 func renderFast(parsed *chart.Chart, given map[string]any) (map[string]string, error) {

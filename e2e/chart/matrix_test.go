@@ -22,7 +22,7 @@ var switches = map[string]string{
 	"autoscaling": `autoscaling: {enabled: true}`,
 	"warmer":      `imageWarmer: {enabled: true, images: [set-labels:v0.2.0], functionConfigs: true}`,
 	"tasks":       `taskHandler: {enabled: true}`,
-	"monitoring": `monitoring: {serviceMonitor: {enabled: true, labels: {release: a}}, prometheusRule: {enabled: true, labels: {release: a}},
+	"monitoring": `monitoring: {serviceMonitor: {enabled: true, labels: {release: a}}, podMonitor: {enabled: true, labels: {release: a}}, prometheusRule: {enabled: true, labels: {release: a}},
   dashboard: {enabled: true}}`,
 	"private":  `privateRegistries: {credentialsSecret: pull, caSecret: authority}`,
 	"template": `functionPodTemplate: {pod: {apiVersion: v1, kind: Pod, spec: {containers: [{name: function}]}}}`,

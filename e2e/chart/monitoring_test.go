@@ -12,10 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/e2e/install"
+	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 func TestServiceMonitors(t *testing.T) {
@@ -46,6 +49,42 @@ func TestServiceMonitors(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The PodMonitor scrapes the pods that the built-in template creates, at the port that the NetworkPolicy opens to Prometheus.
+func TestPodMonitor(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(inCheckout(t, "function-runner", "internal", "podtemplate", "default.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var template struct{ Pod corev1.Pod }
+	if err := yaml.Unmarshal(text, &template); err != nil {
+		t.Fatal(err)
+	}
+	r := monitored(t)
+	monitor := as[monitoringv1.PodMonitor](t, named(t, r, "PodMonitor "+install.Namespace+"/krmfn-function-pods")).Spec
+	if got, want := monitor.NamespaceSelector.MatchNames, []string{install.FunctionNamespace}; !slices.Equal(got, want) {
+		t.Errorf("namespaces = %q, want %q", got, want)
+	}
+	matcher, err := metav1.LabelSelectorAsSelector(&monitor.Selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !matcher.Matches(labels.Set{functionpod.PoolLabel: "a"}) || matcher.Matches(labels.Set{"app": "image-warmer"}) {
+		t.Errorf("selector = %v, want one that matches only function pods", matcher)
+	}
+	policy := as[networkingv1.NetworkPolicy](t, named(t, r, "NetworkPolicy "+install.FunctionNamespace+"/krmfn-functions")).Spec
+	for _, port := range template.Pod.Spec.Containers[0].Ports {
+		scraped := slices.ContainsFunc(monitor.PodMetricsEndpoints, func(e monitoringv1.PodMetricsEndpoint) bool { return e.Port != nil && *e.Port == port.Name })
+		open := slices.ContainsFunc(policy.Ingress, func(rule networkingv1.NetworkPolicyIngressRule) bool {
+			return slices.ContainsFunc(rule.Ports, func(p networkingv1.NetworkPolicyPort) bool { return p.Port.IntVal == port.ContainerPort })
+		})
+		if scraped && open {
+			return
+		}
+	}
+	t.Error("no port of function pods is scraped and open")
 }
 
 // monitored renders the chart with all features for Prometheus and Grafana enabled.

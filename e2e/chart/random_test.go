@@ -30,7 +30,7 @@ var samples = map[string][]string{
 	"strings": {"{}", "{a: b}"}, "annotations": {"{}", "{a: b}", `{"example.org/x": "yes", a: "1: 2", b: "#"}`},
 	"rewrites": {"{}", `{a: ""}`, `{"": a}`, "{a: https://b}", "{gcr.io/kpt-fn: ghcr.io/kptdev/}", `{a.io: "[fd00::1]:5000/b", "r.io:5000/c": d}`}, "labels": {"{}", `{a: "1: 2"}`, "{a..b/c: d}", "{app: x, team: a}", "{app.kubernetes.io/name: x}"},
 	"env":             {"[]", "[{name: a b}]", "[{name: A, value: b, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]", "[{name: A, value: b}, {name: A, value: c}]", "[{name: OTEL_SERVICE_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]"},
-	"volumes":         {"[]", "[{name: a}]", "[{name: A, emptyDir: {}}]", "[{name: a, emptyDir: {}, secret: {secretName: a}}]", "[{name: tmp, emptyDir: {}}]", "[{name: more, secret: {secretName: s}}]", "[{name: a, configMap: {name: a}}, {name: more, emptyDir: {}}]"},
+	"volumes":         {"[]", "[{name: more}]", "[{name: A, emptyDir: {}}]", "[{name: a, emptyDir: {}, secret: {secretName: a}}]", "[{name: tmp, emptyDir: {}}]", "[{name: more, secret: {secretName: s}}]", "[{name: a, configMap: {name: a}}, {name: more, emptyDir: {}}]"},
 	"mounts":          {"[]", "[{name: tmp, mountPath: '/a:b'}]", "[{name: more, mountPath: /more}]", "[{name: tmp, mountPath: /tmp}]", "[{name: tmp, mountPath: /more}, {name: tmp, mountPath: /more, subPath: a}]"},
 	"securityContext": {"{}", "{fsGroup: 1}", "{runAsNonRoot: 'true'}", "{runAsUser: 17}", "{readOnlyRootFilesystem: false}"}, "podSecurityContext": {"{}", "{allowPrivilegeEscalation: false}", "{runAsUser: -1}", "{runAsUser: 17, fsGroup: 17}", "{seccompProfile: null}"},
 	"issuerRef": {"{}", "{kind: Issuer}", "{name: ca, kind: ClusterIssuer}"}, "pullSecrets": {"[]", "[a, {name: b}, b]"},
@@ -57,9 +57,10 @@ var samples = map[string][]string{
 // related lists values that affect each other. A set of values often contains all values of a line.
 var related = [][]string{
 	{"tls.secret", "tls.clientCertificates", "tls.allowedClients", "tls.tokenAudience", "tls.allowedServiceAccounts", "tls.issuerRef", "taskHandler.enabled"},
+	{"tls.secret", "tls.clientCertificates", "tls.allowedClients"},
 	{"drainTimeout", "shutdownDelay", "terminationGracePeriodSeconds"},
 	{"podJanitor.grace", "pods.scanInterval", "podJanitor.warmerTTL"},
-	{"imageWarmer.enabled", "imageWarmer.images", "imageWarmer.mode", "imageWarmer.schedule", "imageWarmer.atInstall", "imageWarmer.interval", "imageWarmer.prepull.timeout"},
+	{"imageWarmer.enabled", "imageWarmer.images", "imageWarmer.mode", "imageWarmer.schedule", "imageWarmer.atInstall", "imageWarmer.interval", "imageWarmer.prepull.timeout", "imageWarmer.prepull.tolerations"},
 	{"functions", "pods.maxParallelPodsPerFunction", "functionNamespace.resourceQuota"},
 	{"strategy.type", "strategy.rollingUpdate"},
 	{"taskHandler.enabled", "taskHandler.strategy", "taskHandler.resources", "taskHandler.functionRunner", "taskHandler.builtinFunctions"},
@@ -70,7 +71,7 @@ var related = [][]string{
 	{"images.policy", "images.publicKeysSecret", "images.trustedRootConfigMap", "pods.imageForm"},
 	{"serviceAccount", "podJanitor.serviceAccount", "taskHandler.serviceAccount"},
 	{"maxRequestBodySize", "maxResourceListSize", "taskHandler.enabled", "taskHandler.maxPackageSize"},
-	{"monitoring.serviceMonitor", "monitoring.prometheusRule", "monitoring.dashboard"},
+	{"monitoring.serviceMonitor", "monitoring.podMonitor", "monitoring.prometheusRule", "monitoring.dashboard"},
 	{"networkPolicy.restrictEgress", "networkPolicy.componentEgress", "networkPolicy.meshPorts", "networkPolicy.dnsServers", "networkPolicy.functionDNS"},
 	{"privateRegistries", "image.registry", "global.imageRegistry", "image.tags", "image.overrides"},
 }
