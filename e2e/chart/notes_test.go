@@ -23,6 +23,7 @@ func TestNotesWarn(t *testing.T) {
 			`functionNamespace: {create: false, name: functions}`,
 			"kubectl label namespace functions pod-security.kubernetes.io/enforce=restricted",
 		},
+		"TLS":                {`tls: {secret: tls}`, "tls.secret is tls: Porch's server connects in plain text only"},
 		"no policies":        {`networkPolicy: {enabled: false}`, "networkPolicy.enabled is false"},
 		"node port":          {`service: {type: NodePort}`, "networkPolicy.callers has no ipBlock"},
 		"task handler's":     {`taskHandler: {enabled: true, service: {type: LoadBalancer}}`, "networkPolicy.taskHandlerCallers has no ipBlock"},
@@ -52,10 +53,18 @@ func TestNotesSayHowToGoOn(t *testing.T) {
 	}{
 		"defaults": {
 			want: []string{
-				"--function-runner=function-runner.porch-system:9445", "--max-request-body-size=6291456", "helm test krmfn",
+				"--function-runner=dns:///function-runner-headless.porch-system:9445", "--max-request-body-size=6291456", "helm test krmfn",
 				"rollout status deployment/function-runner", "Any image may run",
 			},
 			without: []string{"task-handler"},
+		},
+		"no headless Service": {
+			values: `service: {headless: {enabled: false}}`,
+			want:   []string{"--function-runner=function-runner.porch-system:9445"},
+		},
+		"TLS": {
+			values:  `tls: {secret: tls, clientCertificates: true}`,
+			without: []string{"Set these flags of Porch's server", "--function-runner"},
 		},
 		"other": {
 			values:  `{maxRequestBodySize: 20000000, taskHandler: {enabled: true}, tests: {functions: []}, images: {policy: {allow: []}}}`,
