@@ -88,6 +88,7 @@ var variants = map[string]string{
 	"tls of cert-manager": `tls: {secret: tls, issuerRef: {name: ca, kind: ClusterIssuer}, clientCertificates: true}`,
 	"callers": `tls: {secret: tls, minVersion: "1.2", clientCertificates: true, allowedClients: ["spiffe://a/*", b], tokenAudience: krmfn,
   allowedServiceAccounts: [porch-system/porch-server, tools/*]}`,
+	"nulls":         `{pods: null, replicas: null, nodeSelector: null, tls: {minVersion: null}, monitoring: {dashboard: null}, resources: {limits: {cpu: null}}}`,
 	"long messages": `maxRequestBodySize: 200000000`,
 }
 
