@@ -5,7 +5,7 @@
 //
 // It needs to list and delete pods and services there, to get and delete the one pull secret, and to create events in the
 // namespace of the pod that it runs in; with --stop-deployment also to get and scale these Deployments, and to list pods beside them;
-// with --stop-cronjob to patch these CronJobs, and to list and delete Jobs beside them.
+// with --stop-cronjob to patch these CronJobs, and to list and delete Jobs beside them; with --await-pods to list pods in their namespace.
 package janitor
 
 import (

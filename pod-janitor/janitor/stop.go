@@ -20,7 +20,7 @@ import (
 // stopPause is the time between two looks at what is being stopped.
 const stopPause = 100 * time.Millisecond
 
-// stopping is a Deployment that has been scaled to 0, or a CronJob that has been suspended.
+// stopping is a Deployment that has been scaled to 0, a CronJob that has been suspended, or pods that somebody else deletes.
 type stopping struct {
 	// what names it for people, and flag is the one that does so for the janitor.
 	what, flag string
@@ -28,16 +28,19 @@ type stopping struct {
 	count func(ctx context.Context) (running int, err error)
 	// running is what count last said.
 	running int
+	// required means that nothing may be deleted while some of it runs.
+	required bool
 }
 
-// stop stops the Deployments of --stop-deployment and the CronJobs of --stop-cronjob, and returns when none of their pods runs, or
-// --stop-timeout is over: those on a lost node never end. stopped tells whether all have ended; it is false where one of them is not there.
+// stop stops the Deployments of --stop-deployment and the CronJobs of --stop-cronjob, and returns when none of their pods and none of
+// --await-pods runs, or --stop-timeout is over: pods on a lost node never end. stopped reports whether all have ended; it is false if one of
+// the Deployments or CronJobs does not exist. If pods of --await-pods still run, stop returns an error.
 func (j *Janitor) stop(ctx context.Context) (stopped bool, err error) {
 	left, err := j.begin(ctx)
 	if err != nil {
 		return false, err
 	}
-	stopped = len(left) > 0 && len(left) == len(j.Options.StopDeployments)+len(j.Options.StopCronJobs)
+	stopped = len(left) > 0 && len(left) == len(j.Options.StopDeployments)+len(j.Options.StopCronJobs)+len(j.Options.AwaitPods)
 	err = wait.PollUntilContextTimeout(ctx, stopPause, j.Options.StopTimeout, true, func(ctx context.Context) (bool, error) {
 		for _, s := range left {
 			if s.running, err = s.count(ctx); err != nil {
@@ -49,6 +52,10 @@ func (j *Janitor) stop(ctx context.Context) (stopped bool, err error) {
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		for _, s := range left {
+			if s.required {
+				return false, fmt.Errorf("%d of the %s (%s) still run after %v, so nothing was deleted: replace their Deployment, or delete them, and try again",
+					s.running, s.what, s.flag, j.Options.StopTimeout)
+			}
 			j.Log.WarnContext(ctx, "not all has ended in time", "of", s.what, "left", s.running, "timeout", j.Options.StopTimeout)
 		}
 		return false, nil
@@ -71,6 +78,12 @@ func (j *Janitor) begin(ctx context.Context) (all []*stopping, err error) {
 			return nil, fmt.Errorf("scale Deployment %s to 0 (--stop-deployment): %w", deployment, err)
 		}
 		all = append(all, s)
+	}
+	for _, pods := range j.Options.AwaitPods {
+		namespace, selector, _ := strings.Cut(pods, "/")
+		all = append(all, &stopping{what: "pods " + pods, flag: "--await-pods", required: true, count: func(ctx context.Context) (int, error) {
+			return j.runningPods(ctx, namespace, selector)
+		}})
 	}
 	return slices.DeleteFunc(all, func(s *stopping) bool { return s == nil }), nil
 }

@@ -63,7 +63,7 @@ func (all deployments) react(action clienttesting.Action) (bool, runtime.Object,
 	case clienttesting.ListActionImpl:
 		name, _ := action.ListRestrictions.Labels.RequiresExactMatch("app")
 		if d := all[name]; d != nil {
-			return true, d.pods(map[string]string{"app": name}), nil
+			return true, d.pods(map[string]string{"app": name, "app.kubernetes.io/name": "krmfn"}), nil
 		}
 		return true, nil, apierrors.NewBadRequest("pods are listed by " + action.ListRestrictions.Labels.String())
 	}
@@ -147,5 +147,54 @@ func TestAllWithoutTheRightToStop(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, h.server.Names()); diff != "" {
 		t.Errorf("something was deleted: %s", diff)
+	}
+}
+
+// Function runners that drain keep their function pods: nothing is deleted before they have ended.
+func TestAllAwaitsPods(t *testing.T) {
+	t.Parallel()
+	const args = "--all --grace=40s --await-pods=porch-system/app=function-runner,app.kubernetes.io/name=krmfn --stop-timeout=1m --timeout=5m"
+	for name, test := range map[string]struct {
+		ends time.Duration
+		want string
+	}{
+		"gone":        {},
+		"draining":    {ends: 30 * time.Second},
+		"not deleted": {ends: time.Hour, want: "1 of the pods porch-system/app=function-runner,app.kubernetes.io/name=krmfn (--await-pods) still run after 1m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				h := newHarness(t, args, slices.DeleteFunc(everything(), func(o metav1.Object) bool { return o.GetName() == "stuck" })...)
+				before, begin := h.server.Names(), time.Now()
+				draining := deployments{"function-runner": {scaled: begin, ends: test.ends}}
+				h.server.Client.PrependReactor("*", "*", draining.react)
+				h.server.Before(func(r request) error {
+					if r.Verb == "delete" && time.Since(begin) < test.ends {
+						t.Errorf("%s after %v, and the pods end after %v", r, time.Since(begin), test.ends)
+					}
+					return nil
+				})
+				err := h.Run(t.Context())
+				if test.want != "" {
+					if err == nil || !strings.Contains(err.Error(), test.want) {
+						t.Errorf("Run() = %v, want an error with %q", err, test.want)
+					}
+					if diff := cmp.Diff(before, h.server.Names()); diff != "" {
+						t.Errorf("objects (-before +after):\n%s", diff)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if took := time.Since(begin); took < test.ends || took > test.ends+2*time.Second {
+					t.Errorf("Run() took %v, want %v to %v", took, test.ends, test.ends+2*time.Second)
+				}
+				if diff := cmp.Diff([]string{"pods foreign", "services other"}, h.server.Names()); diff != "" {
+					t.Errorf("objects that are left (-want +got):\n%s", diff)
+				}
+			})
+		})
 	}
 }

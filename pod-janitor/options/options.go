@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
@@ -40,7 +41,9 @@ type Options struct {
 	Rules      sweep.Rules
 	// StopDeployments and StopCronJobs are the NAMESPACE/NAME of what Rules.All stops first, all of it within StopTimeout.
 	StopDeployments, StopCronJobs []string
-	StopTimeout                   time.Duration
+	// AwaitPods are the NAMESPACE/SELECTOR of pods that Rules.All waits for, within StopTimeout, too.
+	AwaitPods   []string
+	StopTimeout time.Duration
 	// QPS is how many deletions are made in a second; MaxDeletions is how many in one sweep.
 	QPS          float64
 	MaxDeletions int
@@ -74,7 +77,8 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.BoolVar(&r.All, "all", false, "delete everything that function runners created, even if it is in use, until nothing has appeared for --grace; use it to uninstall")
 	f.StringArrayVar(&o.StopDeployments, "stop-deployment", nil, "with --all, NAMESPACE/NAME of a Deployment that creates objects, which is the function runners' or the image warmer's: scale it to 0 and wait until its pods have ended before anything is deleted; may be repeated")
 	f.StringArrayVar(&o.StopCronJobs, "stop-cronjob", nil, "with --all, NAMESPACE/NAME of a CronJob that creates objects, which is the image warmer's: suspend it, delete its Jobs and wait until their pods have ended before anything else is deleted; may be repeated")
-	f.DurationVar(&o.StopTimeout, "stop-timeout", 45*time.Second, "how long to wait for the pods of all --stop-deployment and --stop-cronjob")
+	f.StringArrayVar(&o.AwaitPods, "await-pods", nil, "with --all, NAMESPACE/SELECTOR of pods that create objects and are being deleted by somebody else: wait until they have ended, and delete nothing unless they have within --stop-timeout; may be repeated")
+	f.DurationVar(&o.StopTimeout, "stop-timeout", 45*time.Second, "how long to wait for the pods of all --stop-deployment, --stop-cronjob and --await-pods")
 	flags.Group(f, "Uninstallation")
 
 	f.IntVar(&o.LogLevel, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per object, 4 and above for debugging")
@@ -110,14 +114,15 @@ const leastSecretTTL = 2 * time.Hour
 // validate names every flag that is wrong.
 func (o *Options) validate(args []string) error {
 	problems := o.rules()
-	problems = append(problems, o.stops("stop-deployment", o.StopDeployments)...)
-	problems = append(problems, o.stops("stop-cronjob", o.StopCronJobs)...)
+	problems = append(problems, o.stops("stop-deployment", o.StopDeployments, isObject, "NAMESPACE/NAME")...)
+	problems = append(problems, o.stops("stop-cronjob", o.StopCronJobs, isObject, "NAMESPACE/NAME")...)
+	problems = append(problems, o.stops("await-pods", o.AwaitPods, isSelection, "NAMESPACE/SELECTOR")...)
 	return flags.Check(args, problems...)
 }
 
-func (o *Options) stops(flag string, names []string) (problems []error) {
+func (o *Options) stops(flag string, names []string, valid func(string) bool, want string) (problems []error) {
 	for _, name := range names {
-		problems = append(problems, flags.That(isObject(name), flag, name, "NAMESPACE/NAME"), flags.That(o.Rules.All, flag, name, "none without --all"))
+		problems = append(problems, flags.That(valid(name), flag, name, want), flags.That(o.Rules.All, flag, name, "none without --all"))
 	}
 	return problems
 }
@@ -125,6 +130,13 @@ func (o *Options) stops(flag string, names []string) (problems []error) {
 func isObject(text string) bool {
 	namespace, name, _ := strings.Cut(text, "/")
 	return len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
+}
+
+// isSelection reports whether text selects pods in a namespace, but not all of them.
+func isSelection(text string) bool {
+	namespace, text, _ := strings.Cut(text, "/")
+	selector, err := labels.Parse(text)
+	return err == nil && !selector.Empty() && len(validation.IsDNS1123Label(namespace)) == 0
 }
 
 func (o *Options) rules() []error {

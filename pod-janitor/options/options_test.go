@@ -27,6 +27,9 @@ func TestParse(t *testing.T) {
 		"--all --stop-cronjob=a/b": func(o *options.Options) {
 			o.Output, o.Rules.All, o.StopCronJobs = options.Log, true, []string{"a/b"}
 		},
+		"--all --await-pods=a/app=b,c!=d": func(o *options.Options) {
+			o.Output, o.Rules.All, o.AwaitPods = options.Log, true, []string{"a/app=b,c!=d"}
+		},
 		"--registry-auth-secret-name=": func(o *options.Options) { o.Output, o.SecretName = options.Log, "" },
 	} {
 		var want options.Options
@@ -58,6 +61,11 @@ func TestParseErrors(t *testing.T) {
 		"--stop-deployment=a/b":         `--stop-deployment is "a/b", want none without --all`,
 		"--stop-cronjob=a/b":            `--stop-cronjob is "a/b", want none without --all`,
 		"--all --stop-cronjob=b":        `--stop-cronjob is "b", want NAMESPACE/NAME`,
+		"--await-pods=a/b=c":            `--await-pods is "a/b=c", want none without --all`,
+		"--all --await-pods=a":          `--await-pods is "a", want NAMESPACE/SELECTOR`,
+		"--all --await-pods=a/":         `--await-pods is "a/", want NAMESPACE/SELECTOR`,
+		"--all --await-pods=b=c":        `--await-pods is "b=c", want NAMESPACE/SELECTOR`,
+		"--all --await-pods=a/b=c=d":    `--await-pods is "a/b=c=d", want NAMESPACE/SELECTOR`,
 		"--all --stop-deployment=b":     `--stop-deployment is "b", want NAMESPACE/NAME`,
 		"--all --stop-deployment=a/b --stop-deployment=/": `--stop-deployment is "/", want NAMESPACE/NAME`,
 		"--all --interval=1s":                             `--interval is "1s", want 0 with --all`,
