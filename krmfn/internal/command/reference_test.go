@@ -6,6 +6,7 @@ package command_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,5 +41,38 @@ func TestReference(t *testing.T) {
 	}
 	if diff := cmp.Diff(text.String(), string(got)); diff != "" {
 		t.Errorf("%s is not up to date, see its third line (-want +got):\n%s", reference, diff)
+	}
+}
+
+var (
+	definedFlag = regexp.MustCompile(`(?m)^ +(?:-\w, )?--([a-z-]+)`)
+	usedFlag    = regexp.MustCompile(` --([a-z-]+)`)
+)
+
+// The examples of a command use flags that it has.
+func TestExamplesUseFlagsOfTheCommand(t *testing.T) {
+	t.Parallel()
+	examples := 0
+	for name := range strings.FieldsSeq("render eval source sink doc functions images top doctor version") {
+		help := krmfn(t, name, "--help").ok(t).out
+		defined := map[string]bool{}
+		for _, flag := range definedFlag.FindAllStringSubmatch(help, -1) {
+			defined[flag[1]] = true
+		}
+		for line := range strings.Lines(help) {
+			example, _, _ := strings.Cut(line, "|")
+			if !strings.HasPrefix(example, "  krmfn "+name+" ") {
+				continue
+			}
+			examples++
+			for _, flag := range usedFlag.FindAllStringSubmatch(example, -1) {
+				if !defined[flag[1]] {
+					t.Errorf("krmfn %s has no flag --%s, which its example uses: %s", name, flag[1], line)
+				}
+			}
+		}
+	}
+	if examples < 10 {
+		t.Errorf("found %d examples, want at least 10", examples)
 	}
 }

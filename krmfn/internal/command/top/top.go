@@ -37,14 +37,14 @@ of recent calls; and the reason why the last pod failed to start. The calls are 
 the replica that answers; all replicas see the same pods.
 
 On a terminal, the table is updated after each --interval, until you press Ctrl-C.
-Otherwise, and with --format json, it is printed once.
+Otherwise, and with --output json, it is printed once.
 
 ` + failure.Help,
 		Example: `  krmfn top --runner localhost:9445
-  krmfn top --runner localhost:9445 --format json`,
+  krmfn top --runner kube:porch-system/function-runner --format json`,
 		Args: cobra.NoArgs,
 	}
-	flags := runner.AddAddressFlags(cmd.Flags(), "address of the function runner, host:port (also --function-runner)")
+	flags := runner.AddAddressFlags(cmd.Flags(), "address of the function runner, "+runner.AddressForm+" (also --function-runner)")
 	wantsJSON := output.AddFormatFlag(cmd.Flags())
 	interval := cmd.Flags().Duration("interval", 2*time.Second, "time between two updates on a terminal")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
