@@ -349,6 +349,24 @@ func TestHandshake(t *testing.T) {
 	}
 }
 
+// The chart creates the Secret, and the function runner may not.
+func TestMissingSecretIsNotForbidden(t *testing.T) {
+	t.Parallel()
+	client := fake.NewClientset()
+	client.PrependReactor("create", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, name, errors.New("no"))
+	})
+	err := keeper(client, Own, quarter).Load(t.Context())
+	if err == nil || strings.Contains(err.Error(), "Forbidden") {
+		t.Fatalf("Load() = %v, want an error other than Forbidden", err)
+	}
+	for _, want := range []string{"Secret " + namespace + "/" + name, "NotFound", "helm upgrade"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("Load() = %v, want %q in it", err, want)
+		}
+	}
+}
+
 // The handshake with a server without TLS fails, and no request is sent.
 func TestHandshakeWithAnother(t *testing.T) {
 	t.Parallel()

@@ -71,6 +71,9 @@ func (k *Keeper) current(ctx context.Context) ([]authority, error) {
 	if missing {
 		made := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: k.config.Name, Namespace: k.config.Namespace}, Data: data}
 		_, err = k.config.Client.Create(ctx, made, metav1.CreateOptions{FieldManager: fieldManager})
+		if apierrors.IsForbidden(err) {
+			err = errMissing
+		}
 	} else {
 		// The resource version prevents that an authority of another replica is lost.
 		updated := secret.DeepCopy()
@@ -102,6 +105,9 @@ func (k *Keeper) renewed(authorities []authority) ([]authority, error) {
 	return append([]authority{made}, next...), err
 }
 
+// errMissing replaces the API server's error, which would send people to the permissions. The chart creates the Secret.
+var errMissing = errors.New("NotFound: create it again with helm upgrade and the same values (--reset-then-reuse-values)")
+
 var errForeign = errors.New("it has a " + caKey + ", so that somebody else keeps it: name it as an external one, or give another")
 
 func (k *Keeper) name() string { return k.config.Namespace + "/" + k.config.Name }
@@ -113,7 +119,7 @@ func (k *Keeper) explain(err error) error {
 	case !errors.As(err, &status):
 		return fmt.Errorf("use Secret %s (--function-pod-ca-secret): %w", k.name(), err)
 	case apierrors.IsForbidden(err) && k.config.Mode == Own:
-		return fmt.Errorf("use Secret %s (--function-pod-ca-secret): Forbidden: create it without data, and allow the function runner to get and update it", k.name())
+		return fmt.Errorf("use Secret %s (--function-pod-ca-secret): Forbidden: allow the function runner to get and update it", k.name())
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("use Secret %s (--function-pod-ca-secret): Forbidden: allow the function runner to get it", k.name())
 	}

@@ -37,7 +37,7 @@ of recent calls; and the reason why the last pod failed to start. The calls are 
 the replica that answers; all replicas see the same pods.
 
 On a terminal, the table is updated after each --interval, until you press Ctrl-C.
-Otherwise, and with --output json, it is printed once.
+Otherwise, and with --format json, it is printed once.
 
 ` + failure.Help,
 		Example: `  krmfn top --runner localhost:9445
