@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/krmfn/krmfn/e2e/install"
@@ -49,6 +51,24 @@ func TestUninstallStops(t *testing.T) {
 		if diff := cmp.Diff(want, stops{o.StopDeployments, o.StopCronJobs}); diff != "" {
 			t.Errorf("%s: stopped workloads (-want +got):\n%s", values, diff)
 		}
+	}
+}
+
+// What the CronJob needs to run, the hook needs, too. Its own flags win.
+func TestUninstallHasTheJanitorsSettings(t *testing.T) {
+	t.Parallel()
+	r := renderOnce(t, parseValues(t, `podJanitor: {extraArgs: ["--qps=1", "--secret-ttl=3h", "--dry-run"], extraEnv: [{name: SSL_CERT_FILE, value: /ca/ca.crt}],
+  extraVolumes: [{name: ca, configMap: {name: ca}}], extraVolumeMounts: [{name: ca, mountPath: /ca}]}`))
+	cronJob := as[batchv1.CronJob](t, named(t, r, "CronJob "+install.Namespace+"/pod-janitor")).Spec.JobTemplate.Spec.Template.Spec
+	hook := as[batchv1.Job](t, named(t, r, "Job "+install.Namespace+"/pod-janitor-uninstall")).Spec.Template.Spec
+	cronJob.ServiceAccountName, hook.ServiceAccountName = "", ""
+	cronJob.Containers[0].Args, hook.Containers[0].Args = nil, nil
+	cronJob.Containers[0].Env = slices.DeleteFunc(cronJob.Containers[0].Env, func(v corev1.EnvVar) bool { return v.ValueFrom != nil })
+	if diff := cmp.Diff(cronJob, hook); diff != "" || len(hook.Volumes) != 1 || len(hook.Containers[0].VolumeMounts) != 1 {
+		t.Errorf("pods (-CronJob +hook):\n%s", diff)
+	}
+	if o := uninstallation(t, r); o.QPS != 50 || o.Rules.SecretTTL != 3*time.Hour || o.DryRun {
+		t.Errorf("qps = %v, secret-ttl = %v, dry-run = %t, want 50, 3h, false", o.QPS, o.Rules.SecretTTL, o.DryRun)
 	}
 }
 
