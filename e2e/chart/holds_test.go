@@ -232,7 +232,7 @@ func TestAuthorityAlone(t *testing.T) {
 func TestNothingIsGrantedThatIsOff(t *testing.T) {
 	t.Parallel()
 	off := renderOnce(t, parseValues(t, variants["no objects of Porch's"]))
-	if text := named(t, off, "Role "+install.FunctionNamespace+"/porch-function-executor").manifest; strings.Contains(text, "functionconfigs") || strings.Contains(text, "services") {
+	if text := named(t, off, "Role "+install.FunctionNamespace+"/krmfn-function-runner").manifest; strings.Contains(text, "functionconfigs") || strings.Contains(text, "services") {
 		t.Errorf("the function runner's Role grants access for disabled features:\n%s", text)
 	}
 	looks := renderOnce(t, parseValues(t, variants["janitor looks"]))
@@ -285,31 +285,6 @@ func TestFunctionNamespaceIsNotRenamed(t *testing.T) {
 		if refused != (err != nil) || refused && !strings.Contains(err.Error(), "function pods in "+install.FunctionNamespace) {
 			t.Errorf("functionNamespace.name=%s: error = %v, want an error: %t", name, err, refused)
 		}
-	}
-}
-
-// The objects that the chart keeps are the objects in Porch's manifests, and the uninstall hook does not stop Porch's function runner.
-func TestGoingBack(t *testing.T) {
-	t.Parallel()
-	kept := []string{}
-	r := renderOnce(t, parseValues(t, variants["going back"]))
-	for _, o := range r.objects {
-		if o.GetAnnotations()["helm.sh/resource-policy"] == "keep" {
-			kept = append(kept, o.String())
-		}
-	}
-	slices.Sort(kept)
-	want := []string{
-		"ConfigMap porch-system/kpt-function-eval-pod-template", "ConfigMap porch-system/pod-cache-config", "Deployment porch-system/function-runner",
-		"Namespace /porch-fn-system", "Role porch-fn-system/porch-function-executor", "Role porch-system/porch-fn-runner",
-		"RoleBinding porch-fn-system/porch-function-executor", "RoleBinding porch-system/porch-fn-runner",
-		"Service porch-system/function-runner", "ServiceAccount porch-system/porch-fn-runner",
-	}
-	if diff := cmp.Diff(want, kept); diff != "" {
-		t.Errorf("kept objects (-want +got):\n%s", diff)
-	}
-	if text := named(t, r, "Job "+install.Namespace+"/pod-janitor-uninstall").manifest; strings.Contains(text, "--stop-deployment") || !strings.Contains(text, "--registry-auth-secret-name=") {
-		t.Errorf("the uninstall hook stops Porch's function runner or does not set the pull secret's name:\n%s", text)
 	}
 }
 

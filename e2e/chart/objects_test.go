@@ -42,10 +42,10 @@ var stock = []string{
 	"NetworkPolicy porch-system/krmfn-function-runner",
 	"NetworkPolicy porch-system/krmfn-pod-janitor",
 	"PodDisruptionBudget porch-system/function-runner",
-	"Role porch-fn-system/porch-function-executor",
-	"Role porch-system/porch-fn-runner",
-	"RoleBinding porch-fn-system/porch-function-executor",
-	"RoleBinding porch-system/porch-fn-runner",
+	"Role porch-fn-system/krmfn-function-runner",
+	"Role porch-system/krmfn-function-runner",
+	"RoleBinding porch-fn-system/krmfn-function-runner",
+	"RoleBinding porch-system/krmfn-function-runner",
 	"Secret porch-system/function-pod-ca",
 	"Service porch-system/function-runner",
 	"Service porch-system/function-runner-headless",
@@ -79,7 +79,7 @@ func TestObjects(t *testing.T) {
 		},
 		"template": {
 			values: map[string]any{"functionPodTemplate": map[string]any{"pod": map[string]any{"kind": "Pod"}}},
-			more:   []string{"ConfigMap porch-system/kpt-function-eval-pod-template"},
+			more:   []string{"ConfigMap porch-system/krmfn-function-pod-template"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestCommandLine(t *testing.T) {
 	}
 	container := deployment.Spec.Template.Spec.Containers[0]
 	for _, want := range []string{
-		"--pod-ttl=1h", "--warm-up-pod-cache=false", "--function-pod-template=kpt-function-eval-pod-template",
+		"--pod-ttl=1h", "--warm-up-pod-cache=false", "--function-pod-template=krmfn-function-pod-template",
 		"--max-request-body-size=20000000", "--pod-namespace=porch-fn-system",
 	} {
 		if !slices.Contains(container.Command, want) {

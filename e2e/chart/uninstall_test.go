@@ -144,7 +144,7 @@ func TestFunctionRunnersKnowTheirDeployment(t *testing.T) {
 		if err != nil || o.Deployment != named(t, r, "Deployment "+install.Namespace+"/function-runner").GetName() {
 			t.Errorf("Deployment in the function runner's flags = %q, %v, want function-runner", o.Deployment, err)
 		}
-		rules := as[rbacv1.Role](t, named(t, r, "Role "+install.Namespace+"/porch-fn-runner")).Rules
+		rules := as[rbacv1.Role](t, named(t, r, "Role "+install.Namespace+"/krmfn-function-runner")).Rules
 		rules = slices.DeleteFunc(rules, func(rule rbacv1.PolicyRule) bool { return !slices.Contains(rule.APIGroups, "apps") })
 		if diff := cmp.Diff([]rbacv1.PolicyRule{want}, rules); diff != "" {
 			t.Errorf("rules for the API group apps (-want +got):\n%s", diff)

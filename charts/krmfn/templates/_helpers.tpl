@@ -6,7 +6,25 @@ SPDX-License-Identifier: Apache-2.0
 {{- /* Name of the ConfigMap with the template of function pods; empty where there is none. */ -}}
 {{- define "krmfn.functionPodTemplate" -}}
 {{- with .Values.functionPodTemplate -}}
-{{- .name | default (ternary "kpt-function-eval-pod-template" "" (not (empty .pod))) }}
+{{- .name | default (ternary "krmfn-function-pod-template" "" (not (empty .pod))) }}
+{{- end }}
+{{- end }}
+
+{{- /*
+Number of replicas of the Deployment function-runner while it is not this release's, such as Porch's, or still has pods from that time; otherwise
+empty. A takeover keeps that number: Kubernetes would also start more of the old pods, and two of Porch's function runners delete each other's
+function pods.
+*/ -}}
+{{- define "krmfn.foreignReplicas" -}}
+{{- with lookup "apps/v1" "Deployment" .Release.Namespace "function-runner" -}}
+{{- $replicas := dig "spec" "replicas" 0 . | int64 -}}
+{{- $theirs := ne (dig "metadata" "labels" "app.kubernetes.io/name" "" .) $.Chart.Name -}}
+{{- $begun := hasKey (dig "metadata" "annotations" dict .) "krmfn.dev/takeover" -}}
+{{- $observed := eq (dig "status" "observedGeneration" 0 . | int64) (dig "metadata" "generation" 0 . | int64) -}}
+{{- $replaced := and $observed (eq (dig "status" "updatedReplicas" 0 . | int64) (dig "status" "replicas" 0 . | int64)) -}}
+{{- if and (gt $replicas 0) (or $theirs (and $begun (not $replaced))) -}}
+{{- $replicas }}
+{{- end }}
 {{- end }}
 {{- end }}
 
