@@ -6,9 +6,11 @@ package install
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -42,6 +44,28 @@ func (i *Installation) May(ctx context.Context, account string, what *authorizat
 		return false, fmt.Errorf("rights of service account %s: %w", account, err)
 	}
 	return review.Status.Allowed, nil
+}
+
+// Permissions expands a rule of a Role in a namespace into single permissions.
+func Permissions(namespace string, rule rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
+	names := rule.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	all := make([]authorizationv1.ResourceAttributes, 0, len(rule.APIGroups)*len(rule.Resources)*len(rule.Verbs)*len(names))
+	for _, group := range rule.APIGroups {
+		for _, path := range rule.Resources {
+			resource, sub, _ := strings.Cut(path, "/")
+			for _, verb := range rule.Verbs {
+				for _, name := range names {
+					all = append(all, authorizationv1.ResourceAttributes{
+						Namespace: namespace, Group: group, Resource: resource, Subresource: sub, Verb: verb, Name: name,
+					})
+				}
+			}
+		}
+	}
+	return all
 }
 
 // As returns clients that authenticate with a token of a service account in the release's namespace.

@@ -121,6 +121,15 @@ func (i *Installation) Adopt(ctx context.Context, values map[string]any) error {
 	})
 }
 
+// AdoptUnready is Adopt with values of which the test knows that no function runner becomes ready. It does not wait for one.
+func (i *Installation) AdoptUnready(ctx context.Context, values map[string]any) error {
+	return i.step("adopt what is there, and do not wait", func() error {
+		adopting := i.helm
+		adopting.adopt, adopting.impatient = true, true
+		return adopting.apply(ctx, MergeValues(i.values(), values))
+	})
+}
+
 // Rollback restores the previous revision, like helm rollback.
 func (i *Installation) Rollback(ctx context.Context) error {
 	return i.step("roll the chart back", func() error {

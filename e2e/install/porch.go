@@ -12,9 +12,12 @@ import (
 	"io"
 	"strings"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
@@ -65,10 +68,10 @@ func (p *Porch) Apply(ctx context.Context) error {
 	return p.i.AwaitSettled(ctx)
 }
 
-// Replace replaces existing objects with the manifests, like kubectl replace: Roles, RoleBindings and ConfigMaps, then the Deployment. It
-// returns when the new function runner has taken over.
+// Replace replaces existing objects with the manifests, like kubectl replace: the ConfigMap, the Service, and then the Deployment. It
+// returns like kubectl rollout status, when the new function runner is ready and old ones can still be finishing calls.
 func (p *Porch) Replace(ctx context.Context) error {
-	for _, kind := range []string{"Role", "RoleBinding", "ConfigMap", "Deployment"} {
+	for _, kind := range []string{"ConfigMap", "Service", "Deployment"} {
 		for _, object := range p.objects {
 			if object.GetKind() != kind {
 				continue
@@ -78,7 +81,25 @@ func (p *Porch) Replace(ctx context.Context) error {
 			}
 		}
 	}
-	return p.i.AwaitSettled(ctx)
+	return p.i.awaitRolledOut(ctx)
+}
+
+// Permissions returns the permissions of Porch's function runner.
+func (p *Porch) Permissions() ([]authorizationv1.ResourceAttributes, error) {
+	var all []authorizationv1.ResourceAttributes
+	for _, object := range p.objects {
+		if object.GetKind() != "Role" {
+			continue
+		}
+		var role rbacv1.Role
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &role); err != nil {
+			return nil, fmt.Errorf("read Porch's Role %s: %w", role.Name, err)
+		}
+		for _, rule := range role.Rules {
+			all = append(all, Permissions(role.Namespace, rule)...)
+		}
+	}
+	return all, nil
 }
 
 // Delete deletes the objects in the manifests, and the function namespace.

@@ -45,8 +45,8 @@ type helm struct {
 	release    Release
 	kubeconfig string
 	chart      string // directory
-	// adopt makes an installation take ownership of existing objects.
-	adopt bool
+	// adopt makes an installation take ownership of existing objects, and impatient makes it return before they are ready.
+	adopt, impatient bool
 }
 
 // apply installs or upgrades the chart with the given values, and resets the values of the previous revision. It returns when the function
@@ -85,7 +85,7 @@ func (h helm) installed(config *action.Configuration) (bool, error) {
 func (h helm) install(ctx context.Context, config *action.Configuration, parsed *chart.Chart, values map[string]any) error {
 	install := action.NewInstall(config)
 	install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = h.release.Name, h.release.Namespace, true, h.adopt
-	install.Wait, install.Timeout = true, settling
+	install.Wait, install.Timeout = !h.impatient, settling
 	_, err := install.RunWithContext(ctx, parsed, values)
 	return err
 }

@@ -111,6 +111,17 @@ func (i *Installation) AwaitSettled(ctx context.Context) error {
 	return nil
 }
 
+// awaitRolledOut waits like kubectl rollout status: terminating pods do not count.
+func (i *Installation) awaitRolledOut(ctx context.Context) error {
+	return await(ctx, "the function runners are rolled out", func(ctx context.Context) (bool, error) {
+		wanted, err := i.Client.AppsV1().Deployments(i.Release.Namespace).Get(ctx, deployment, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return settled(wanted, int(*wanted.Spec.Replicas)), nil
+	})
+}
+
 func settled(d *appsv1.Deployment, pods int) bool {
 	replicas := *d.Spec.Replicas
 	return d.Status.ObservedGeneration >= d.Generation && d.Status.ReadyReplicas == replicas &&

@@ -7,9 +7,11 @@
 //	probe get URL     prints the response of URL, and retries for 30 seconds until a request succeeds
 //	probe id          prints the user ID of the process
 //	probe dial ADDR…  repeatedly connects to each address, and prints a line with the addresses that accept
+//	probe call TARGET IMAGE  repeatedly calls a function over a new connection, and prints the numbers of calls and the last error
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,11 +48,13 @@ func run(args []string) error {
 			fmt.Println("open: " + strings.Join(open(args[1:]), " "))
 			time.Sleep(retry)
 		}
+	case len(args) == 3 && args[0] == "call":
+		call(context.Background(), args[1], args[2])
 	case len(args) == 1 && args[0] == "id":
 		fmt.Println(os.Getuid())
 		return nil
 	}
-	return errors.New("want: serve ADDR, get URL, dial ADDR…, or id")
+	return errors.New("want: serve ADDR, get URL, dial ADDR…, call TARGET IMAGE, or id")
 }
 
 func serve(addr string) error {

@@ -7,41 +7,86 @@ package release
 
 import (
 	"context"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
 	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
 	"github.com/krmfn/krmfn/e2e/install/hostile"
 )
 
-var _ = Describe("Where Porch's objects are given back before the release is uninstalled", Label("release"), func() {
-	It("no call fails, and Porch's function runner stays", func(ctx context.Context) {
-		Expect(f.Remove(ctx)).To(Succeed())
-		f.Unconfigure()
-		porch, err := f.InstallPorch(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		DeferCleanup(func(ctx context.Context) { Expect(porch.Delete(ctx)).To(Succeed()) })
-		shared := map[string]any{"create": false}
-		Expect(f.Adopt(ctx, map[string]any{"shutdownDelay": install.ShutdownDelay, "functionNamespace": shared})).To(Succeed())
+// executable is a function that function runners of krmfn and Porch run without a pod, so that the uninstallation, which deletes function
+// pods, does not affect its calls.
+const executable = "ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.0"
+
+// serving is how long Porch's function runner must serve after the way back.
+const serving = time.Minute
+
+var _ = Describe("From Porch's function runner to krmfn's and back, by the documented steps", Label("release"), SpecPriority(1), func() {
+	It("no new connection and no call fails, and Porch's function runner serves in the end", func(ctx context.Context) {
+		porch := installPorch(ctx)
 		image := f.Push(ctx, hostile.Echo)
-		Expect(f.Evaluate(ctx, image)).To(Succeed())
-		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
-		fixture.AwaitCalls(ctx, calls, 100)
+		probe := f.NewProbe(ctx)
+		service := "function-runner." + f.Release.Namespace + ":9445"
+		headless := "dns:///function-runner-headless." + f.Release.Namespace + ":9445"
+		values := func(more map[string]any) map[string]any {
+			return install.MergeValues(map[string]any{
+				"replicas": 2, "shutdownDelay": install.ShutdownDelay, "functionNamespace": map[string]any{"create": false}, "extraArgs": []any{},
+			}, more)
+		}
+		callers := []*fixture.Calls{probe.Call(ctx, "porch", service, executable)}
+		check := func() {
+			GinkgoHelper()
+			expectPermissions(ctx, porch)
+			for _, caller := range callers {
+				caller.Await(ctx, 20)
+			}
+		}
+		check()
+
+		By("taking over")
+		Expect(f.Adopt(ctx, values(nil))).To(Succeed())
+		Expect(replicas(ctx)).To(BeEquivalentTo(1))
+		callers = append(callers, probe.Call(ctx, "krmfn", headless, executable))
+		check()
+		Expect(f.Apply(ctx, values(nil))).To(Succeed())
+		Expect(replicas(ctx)).To(BeEquivalentTo(2))
+		check()
 
 		By("keeping the objects with Porch's names, and replacing them by Porch's")
-		Expect(f.Apply(ctx, map[string]any{"shutdownDelay": install.ShutdownDelay, "functionNamespace": shared, "keepPorchObjects": true})).To(Succeed())
-		Expect(porch.Replace(ctx)).To(Succeed())
-		fixture.AwaitCalls(ctx, calls, 100)
-		// The function pods of the Porch installation in this test look like krmfn's, because it uses krmfn's images. The uninstallation
-		// deletes them, so no calls run during it.
-		Expect(calls.Stop()).To(BeEmpty())
-
-		By("uninstalling the rest")
-		Expect(f.Leave()).To(Succeed())
-		Expect(f.AwaitSettled(ctx)).To(Succeed())
-		Expect(f.Runners(ctx)).NotTo(BeEmpty())
+		Expect(f.Apply(ctx, values(map[string]any{"keepPorchObjects": true}))).To(Succeed())
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
+		long := make(chan error, 1)
+		caller := f.Caller(ctx)
+		go func() {
+			_, err := caller.Evaluate(ctx, image, hostile.List(20*time.Second))
+			long <- err
+		}()
+		check()
+		Expect(porch.Replace(ctx)).To(Succeed())
+		check()
+
+		By("uninstalling the rest while a function runner of krmfn finishes its call")
+		early := watchFunctionPods(ctx)
+		Expect(f.Leave()).To(Succeed())
+		Expect(early()).To(BeEmpty(), "function pods that were deleted before the function runners had ended")
+		Expect(long).To(Receive(BeNil()))
+		Expect(f.AwaitSettled(ctx)).To(Succeed())
+		check()
+
+		By("restarting function runners and callers")
+		Expect(f.Restart(ctx)).To(Succeed())
+		callers = append(callers, probe.Call(ctx, "service", service, image), probe.Call(ctx, "headless", headless, image))
+		for end := time.Now().Add(serving); time.Now().Before(end); {
+			for _, caller := range callers {
+				caller.Await(ctx, 20)
+			}
+		}
+		check()
+		Expect(replicas(ctx)).To(BeEquivalentTo(1))
+		Expect(f.Client.CoreV1().Services(f.Release.Namespace).Delete(ctx, "function-runner-headless", metav1.DeleteOptions{})).To(Succeed())
 	})
 })

@@ -7,7 +7,6 @@ package tenancy
 
 import (
 	"context"
-	"strings"
 
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
 	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
@@ -17,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
 )
 
@@ -122,7 +122,7 @@ func rightsOf(ctx context.Context, f *fixture.Fixture) []right {
 			Expect(err).NotTo(HaveOccurred())
 			for _, subject := range binding.Subjects {
 				for _, rule := range role.Rules {
-					for _, what := range attributes(namespace, rule) {
+					for _, what := range install.Permissions(namespace, rule) {
 						rights = append(rights, right{subject.Name, what})
 					}
 				}
@@ -132,36 +132,14 @@ func rightsOf(ctx context.Context, f *fixture.Fixture) []right {
 	return rights
 }
 
-// attributes expands a rule into single permissions.
-func attributes(namespace string, rule rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
-	names := rule.ResourceNames
-	if len(names) == 0 {
-		names = []string{""}
-	}
-	var all []authorizationv1.ResourceAttributes
-	for _, group := range rule.APIGroups {
-		for _, path := range rule.Resources {
-			resource, sub, _ := strings.Cut(path, "/")
-			for _, verb := range rule.Verbs {
-				for _, name := range names {
-					all = append(all, authorizationv1.ResourceAttributes{
-						Namespace: namespace, Group: group, Resource: resource, Subresource: sub, Verb: verb, Name: name,
-					})
-				}
-			}
-		}
-	}
-	return all
-}
-
 // coveted returns the permissions that an attacker would want in a namespace.
 func coveted(namespace string) []authorizationv1.ResourceAttributes {
 	verbs := []string{"get", "list", "create", "delete"}
 	return append(
-		attributes(namespace, rbacv1.PolicyRule{
+		install.Permissions(namespace, rbacv1.PolicyRule{
 			APIGroups: []string{""}, Verbs: verbs,
 			Resources: []string{"pods", "pods/exec", "pods/log", "pods/portforward", "services", "secrets", "configmaps", "serviceaccounts/token"},
 		}),
-		attributes(namespace, rbacv1.PolicyRule{APIGroups: []string{functionConfigs.Group}, Resources: []string{functionConfigs.Resource}, Verbs: verbs})...,
+		install.Permissions(namespace, rbacv1.PolicyRule{APIGroups: []string{functionConfigs.Group}, Resources: []string{functionConfigs.Resource}, Verbs: verbs})...,
 	)
 }
