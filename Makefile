@@ -20,6 +20,8 @@ N        ?= 20
 BUSY     ?= 2
 COUNT    ?= 1
 BENCHTIME ?= 4s
+BENCH_FLAGS ?=
+REPORTS  ?= e2e/bench/reports
 SINCE    ?=
 
 # The certificate bundle to put into images, where Debian and its derivatives have it. Without this file, images have no bundle.
@@ -48,6 +50,9 @@ GINKGO = go -C e2e tool ginkgo run --tags e2e,grpcnotrace --procs="$(PROCS)" --f
 # Static, stripped and reproducible binaries.
 LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/server/version.release=$(VERSION)
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -tags grpcnotrace
+
+# The commit that benchmarks measure. The first of them changes a report.
+MEASURED = $(shell git rev-parse --short HEAD; git diff --quiet HEAD -- ':!e2e/bench/reports' || echo and uncommitted changes)
 
 # The modules with concurrent code, whose tests run with the race detector. It needs all their dependencies compiled once more.
 RACE_MODULES := services services/images/credentials services/images/signatures wrapper-server function-runner pod-janitor image-warmer task-handler krmfn
@@ -124,8 +129,8 @@ check: ## Test and lint what the files that differ from main can affect (from an
 	@targets=$$(go -C tools run ./cmd/affected -root $(CURDIR) -since '$(SINCE)' $(MODULES)) || exit 1; \
 	if [ -n "$$targets" ]; then echo "make $$targets"; $(MAKE) --no-print-directory $$targets; else echo "There is nothing to check."; fi
 
-bench: build/function-runner build/krmfn build/functions-light ## Compare calls and renders on this machine with bare processes; the report is in build/bench
-	@go -C e2e run ./bench/local --bin $(CURDIR)/bin --out $(CURDIR)/build/bench
+bench: build/function-runner build/krmfn build/functions-light ## Measure executables, renders and memory on this machine for REPORTS (10 minutes; fewer: BENCH_FLAGS='--rounds 1')
+	@go -C e2e run ./bench/local --bin $(CURDIR)/bin --out $(abspath $(REPORTS))/local.json --commit "$(MEASURED)" $(BENCH_FLAGS)
 
 bench-go: ## Run the Go benchmarks COUNT times, each for BENCHTIME; BASE=file compares with an earlier build/bench.txt
 	@mkdir -p build
@@ -223,8 +228,8 @@ e2e-soak: cluster-images previous ## Repeat specs N times, until one fails, with
 previous: ## Build the chart and images that the e2e suites upgrade from, at the commit in versions.yaml, into the user's cache
 	@go -C e2e run ./cmd/cluster previous
 
-bench-e2e: cluster-images ## Compare function pods on the cluster with bare processes; the report is in build/bench-e2e
-	@go -C e2e run ./bench/cluster --bin $(CURDIR)/bin --out $(CURDIR)/build/bench-e2e
+bench-e2e: cluster-images ## Measure function pods on the cluster for REPORTS (15 minutes; fewer: BENCH_FLAGS='--rounds 1')
+	@go -C e2e run ./bench/cluster --bin $(CURDIR)/bin --out $(abspath $(REPORTS))/cluster.json --commit "$(MEASURED)" $(BENCH_FLAGS)
 
 ##@ Change
 
@@ -244,7 +249,7 @@ contract: .deps/protovalidate ## Record proto/ as the released contract that lin
 picture: build/krmfn build/function-runner build/functions/cmd/functions ## Redraw docs/demo.svg
 	@go -C e2e run ./cmd/demopicture --bin $(CURDIR)/bin
 
-performance: ## Write docs/performance.md and the README's section Speed from the reports of bench and bench-e2e
+performance: ## Write the measurements in README.md and docs/ from the reports of bench and bench-e2e
 	@go -C e2e run ./bench/performance --root $(CURDIR)
 
 scale: ## Simulate 1 to 50 function runners with up to 5,000 functions, and write docs/scale.md from the results (takes 25 minutes)

@@ -7,7 +7,6 @@ package load
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -79,37 +78,6 @@ func (r *Result) At(percentile float64) time.Duration {
 // New returns an empty result, for use with Add.
 func New() *Result {
 	return &Result{Latency: hdrhistogram.New(1, longest.Microseconds(), digits), Failed: map[string]int64{}}
-}
-
-// encoded is the JSON form of a Result. Latency is in the HdrHistogram encoding.
-type encoded struct {
-	Latency []byte
-	Failed  map[string]int64
-	Unsent  int64
-	Elapsed time.Duration
-}
-
-// MarshalJSON encodes a result, so that a process can report it to another process.
-func (r *Result) MarshalJSON() ([]byte, error) {
-	latency, err := r.Latency.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(encoded{latency, r.Failed, r.Unsent, r.Elapsed})
-}
-
-// UnmarshalJSON decodes the output of MarshalJSON.
-func (r *Result) UnmarshalJSON(text []byte) error {
-	var e encoded
-	if err := json.Unmarshal(text, &e); err != nil {
-		return err
-	}
-	latency, err := hdrhistogram.Decode(e.Latency)
-	if err != nil {
-		return err
-	}
-	*r = Result{Latency: latency, Failed: e.Failed, Unsent: e.Unsent, Elapsed: e.Elapsed}
-	return nil
 }
 
 // recorder fills a result. It is safe for concurrent use.

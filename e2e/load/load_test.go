@@ -5,7 +5,6 @@ package load
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -156,29 +155,4 @@ func TestAdd(t *testing.T) {
 			t.Errorf("median = %v, maximum = %v, want 1ms and 250ms", sum.At(50), sum.At(100))
 		}
 	})
-}
-
-func TestResultIsReadAsItWasWritten(t *testing.T) {
-	t.Parallel()
-	result := New()
-	result.Failed["Unavailable"], result.Unsent, result.Elapsed = 2, 3, time.Second
-	for i := range 100 {
-		_ = result.Latency.RecordValue(int64(i+1) * 1000)
-	}
-	text, err := json.Marshal(result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got Result
-	if err := json.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Succeeded() != 100 || got.Lost() != 5 || got.Throughput() != 100 || !about(got.At(50), 50*time.Millisecond) {
-		t.Errorf("decoded result: succeeded = %d, lost = %d, throughput = %v, p50 = %v, want 100, 5, 100 and 50ms", got.Succeeded(), got.Lost(), got.Throughput(), got.At(50))
-	}
-	sum := New()
-	sum.Add(&got)
-	if sum.At(50) != got.At(50) {
-		t.Errorf("p50 of the sum = %v, want %v", sum.At(50), got.At(50))
-	}
 }

@@ -116,8 +116,7 @@ const HeapShare = .4
 
 const (
 	// heldPerByte is the memory that a call may take per byte of its request: the request, the response and the copies for receiving and
-	// sending them, which BenchmarkRunnerMemory in e2e/bench measures as 3.5 bytes, plus memory that the garbage collector has not freed
-	// yet.
+	// sending them, which "make bench" measures, plus memory that the garbage collector has not freed yet.
 	heldPerByte = 6
 	// perWorker is the memory of executables per worker, in bytes. An idle worker takes a third of it. Calls that need much memory end
 	// idle workers.

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// executable and inpod are the paths of the function and of the program inpod in the image. user is the user and group of the image.
-	executable, inpod = "/function", "/" + binaries.InPod
-	user              = "10001:10001"
+	// executable is the path of the function in the image. user is the user and group of the image.
+	executable = "/function"
+	user       = "10001:10001"
 )
 
 // images builds and pushes images of one function. binary is the same function on this machine, for bare processes.
@@ -33,14 +33,11 @@ type images struct {
 	pushed             int
 }
 
-// newImages builds the program inpod into dir and prepares an image layer with the function and inpod.
-func newImages(ctx context.Context, bin, dir, registry string) (*images, error) {
-	if err := binaries.Build(ctx, dir, binaries.InPod); err != nil {
-		return nil, err
-	}
+// newImages prepares an image layer with the function.
+func newImages(bin, registry string) (*images, error) {
 	f := &images{binary: filepath.Join(bin, binaries.FunctionsLight), repository: registry + "/bench/" + function.Name}
 	var err error
-	f.layer, err = ociimage.Layer(ociimage.Files{executable[1:]: {Source: f.binary}, inpod[1:]: {Source: filepath.Join(dir, binaries.InPod)}, "tmp": {}})
+	f.layer, err = ociimage.Layer(ociimage.Files{executable[1:]: {Source: f.binary}, "tmp": {}})
 	if err != nil {
 		return nil, fmt.Errorf("image of the function: %w: try make build", err)
 	}

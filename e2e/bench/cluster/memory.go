@@ -24,12 +24,10 @@ import (
 // megabyte is 1,000,000 bytes.
 const megabyte = 1e6
 
-const memorySection = "memory"
-
 // measureWrapper measures the size of the wrapper server's executable and its resident memory in pods that have served calls and are now
 // idle.
 func (b *bench) measureWrapper(ctx context.Context) error {
-	file, err := os.Stat(filepath.Join(b.bin, binaries.WrapperServer))
+	file, err := os.Stat(filepath.Join(b.Bin, binaries.WrapperServer))
 	if err != nil {
 		return err
 	}
@@ -37,16 +35,15 @@ func (b *bench) measureWrapper(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var most float64
+	var resident []float64
 	for _, pod := range pods {
 		bytes, err := residentOf(ctx, &pod)
 		if err != nil {
 			return fmt.Errorf("pod %s: %w", pod.Name, err)
 		}
-		most = max(most, bytes)
+		resident = append(resident, bytes/megabyte)
 	}
-	b.Add(report.Row{Section: memorySection, What: "wrapper server, executable", Measured: float64(file.Size()) / megabyte, Unit: "MB", Goal: &report.Goal{Bound: 12}},
-		report.Row{Section: memorySection, What: "wrapper server, resident memory idle", Measured: most / megabyte, Unit: "MB", Goal: &report.Goal{Bound: 20}})
+	b.Add(report.Samples("wrapper server, executable", "MB", float64(file.Size())/megabyte), report.Samples("wrapper server, resident memory idle", "MB", resident...))
 	return nil
 }
 
@@ -68,6 +65,15 @@ func residentOf(ctx context.Context, pod *corev1.Pod) (float64, error) {
 	return residentIn(status)
 }
 
+// container identifies a container on a node. The node itself is a container on this machine.
+type container struct{ node, id string }
+
+// containerOf returns the first container of a pod.
+func containerOf(pod *corev1.Pod) container {
+	_, id, _ := strings.Cut(pod.Status.ContainerStatuses[0].ContainerID, "://")
+	return container{pod.Spec.NodeName, id}
+}
+
 // taskProcesses parses the output of "ctr task ls" and returns the ID of the first process of each container.
 func taskProcesses(list string) map[string]string {
 	processes := make(map[string]string)
@@ -83,8 +89,8 @@ func taskProcesses(list string) map[string]string {
 // three heap sizes; the second group is the size of the stacks.
 var collection = regexp.MustCompile(`(?m)^gc \d+ @.* \d+->\d+->(\d+) MB, \d+ MB goal, (\d+) MB stacks`)
 
-// memory is the memory of a process in bytes: live heap objects, stacks, and the resident set.
-type memory struct{ heap, stacks, resident float64 }
+// memory is the memory of a process in bytes: live heap objects and stacks.
+type memory struct{ heap, stacks float64 }
 
 // lastCollection returns the number of garbage collections in a log, and the live memory after the last collection.
 func lastCollection(log string) (count int, alive memory) {

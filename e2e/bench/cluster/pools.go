@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -46,12 +45,7 @@ const (
 // measurePools measures the memory that one idle pool adds to a function runner. The function runner adopts the pods of many functions from
 // an API server that only lists pods, and connects to each pod. The pods run on no node: all addresses lead to one gRPC server that reports
 // itself healthy.
-func (b *bench) measurePools(ctx context.Context) (err error) {
-	dir, err := os.MkdirTemp("", "krmfn-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+func (b *bench) measurePools(ctx context.Context, dir string) (err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(loopback, wrapperPort))
 	if err != nil {
 		return fmt.Errorf("listen at the port of function pods: %w", err)
@@ -68,62 +62,45 @@ func (b *bench) measurePools(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	all, err := b.memoryWith(ctx, dir, b.pools)
+	all, err := b.memoryWith(ctx, dir, *pools)
 	if err != nil {
-		return fmt.Errorf("%d pools: %w", b.pools, err)
+		return fmt.Errorf("%d pools: %w", *pools, err)
 	}
-	heap, stacks := all.heap-none.heap, all.stacks-none.stacks
-	b.Add(report.Row{
-		Section: memorySection, What: "function runner, heap and stacks per idle pool", Unit: "kB", Goal: &report.Goal{Bound: 10},
-		Measured: (heap + stacks) / float64(b.pools) / 1000,
-	})
-	b.Note("Memory per pool: what is alive after a garbage collection, and stacks, of a function runner that has adopted %d function pods of "+
-		"one pool each, less those of one with none, to the nearest MiB: %.0f MB of heap and %.0f MB of stacks. What it "+
-		"keeps of the pod is in it, and what is left of a connection of its own to a health server for each after %v without calls; the API "+
-		"server is one that only lists these pods. Resident memory, with a collector that runs far more often than it otherwise does, grew from %.0f MB to %.0f MB.",
-		b.pools, heap/megabyte, stacks/megabyte, unused, none.resident/megabyte, all.resident/megabyte)
+	b.Add(report.Samples("function runner, heap and stacks per idle pool", "kB", (all.heap+all.stacks-none.heap-none.stacks)/float64(*pools)/1000))
 	return nil
 }
 
 // memoryWith returns the memory of a function runner with the given number of idle pools.
-func (b *bench) memoryWith(ctx context.Context, dir string, pools int) (has memory, err error) {
+func (b *bench) memoryWith(ctx context.Context, dir string, count int) (alive memory, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	api := httptest.NewServer(podServer{pods: poolsOf(pools, b.pod, loopback)})
+	api := httptest.NewServer(podServer{pods: poolsOf(count, b.pod, loopback)})
 	defer api.Close()
 	// Close blocks on open watches unless their connections are closed first.
 	defer api.CloseClientConnections()
-	kubeconfig, log := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, fmt.Sprintf("runner-%d.log", pools))
+	kubeconfig, log := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, fmt.Sprintf("runner-%d.log", count))
 	text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: %q}}]\n", api.URL)
 	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
 		return memory{}, err
 	}
 	env := []string{"GODEBUG=gctrace=1", "GOGC=5", "WRAPPER_SERVER_IMAGE=" + b.WrapperImage()}
-	runner, err := server.StartWith(ctx, env, filepath.Join(b.bin, binaries.FunctionRunner), log, "--disable-runtimes=exec", "--kubeconfig="+kubeconfig,
+	runner, err := server.StartWith(ctx, env, filepath.Join(b.Bin, binaries.FunctionRunner), log, "--disable-runtimes=exec", "--kubeconfig="+kubeconfig,
 		"--wrapper-injection="+initContainer, "--scan-interval=1h", "--pod-cache-config=", "--config=")
 	if err != nil {
 		return memory{}, err
 	}
 	defer func() { err = errors.Join(err, runner.Stop()) }()
-	if err := awaitLines(ctx, log, "function pod ready", pools); err != nil {
+	if err := awaitLines(ctx, log, "function pod ready", count); err != nil {
 		return memory{}, err
 	}
-	if pools > 0 {
+	if count > 0 {
 		select {
 		case <-ctx.Done():
 			return memory{}, context.Cause(ctx)
 		case <-time.After(unused):
 		}
 	}
-	if has, err = aliveIn(ctx, runner.Addr, log); err != nil {
-		return memory{}, err
-	}
-	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(runner.PID()), "status"))
-	if err != nil {
-		return memory{}, err
-	}
-	has.resident, err = residentIn(string(status))
-	return has, err
+	return aliveIn(ctx, runner.Addr, log)
 }
 
 // awaitLines waits until text occurs count times in a log.

@@ -10,9 +10,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
-	"github.com/krmfn/krmfn/e2e/bench/turns"
+	"github.com/krmfn/krmfn/e2e/bench/rounds"
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/load"
 )
@@ -23,16 +22,9 @@ type warm struct {
 	images map[*function.Kind]string
 }
 
-// makeWarm installs the function runner, with or without TLS to its pods, and warms up a function of each kind. Later calls share one
-// connection, as calls from Porch do.
-func (b *bench) makeWarm(ctx context.Context, tls string) error {
-	if b.warm.client != nil {
-		if err := b.warm.client.Close(); err != nil {
-			return err
-		}
-		b.warm.client = nil
-	}
-	if err := b.apply(ctx, "auto", map[string]any{"tls": map[string]any{"mode": tls}}); err != nil {
+// makeWarm installs the function runner and warms up a function of each kind. Later calls share one connection, as calls from Porch do.
+func (b *bench) makeWarm(ctx context.Context) error {
+	if err := b.apply(ctx, "auto"); err != nil {
 		return err
 	}
 	client, err := b.Dial(ctx)
@@ -61,14 +53,14 @@ func (b *bench) makeWarm(ctx context.Context, tls string) error {
 	return nil
 }
 
-// warmUp makes concurrent calls, so that the function runner creates all allowed pods, and then checks that only the memo kind returns
+// warmUp makes concurrent calls, so that the function runner creates all allowed pods, and then checks that only the cached kind returns
 // cached results.
 func (b *bench) warmUp(ctx context.Context, kind *function.Kind) error {
-	list := function.List(calls.Small)
+	list := function.List(function.Small)
 	if err := b.call(kind, list)(ctx); err != nil {
 		return err
 	}
-	result, err := turns.Callers(kind.Name, 2*runtime.NumCPU(), 3*time.Second, b.call(kind, list)).Turn(ctx)
+	result, err := rounds.Closed(kind.Name, 2*runtime.NumCPU(), 3*time.Second, b.call(kind, list)).Measure(ctx)
 	if err != nil {
 		return err
 	}
@@ -76,8 +68,8 @@ func (b *bench) warmUp(ctx context.Context, kind *function.Kind) error {
 		return fmt.Errorf("warm up: calls failed: %v", result.Failed)
 	}
 	_, said, err := b.warm.client.EvaluateReported(ctx, b.warm.images[kind], list)
-	if err == nil && said.GetCached() != (kind == function.Memo) {
-		return errors.New("warm up: the response of the memo kind is not a cached result, or the response of another kind is")
+	if err == nil && said.GetCached() != (kind == function.Cached) {
+		return errors.New("warm up: the response of the cached kind is not a cached result, or the response of another kind is")
 	}
 	return err
 }

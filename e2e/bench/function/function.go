@@ -18,8 +18,11 @@ import (
 // Name is the measured function. It runs for a short time, so that the overhead of a call is visible.
 const Name = "set-labels"
 
+// Small is the number of resources in the list that most measurements use.
+const Small = 10
+
 // Sizes holds the numbers of resources in the measured lists.
-var Sizes = []int{10, 100, 1000, 5000}
+var Sizes = []int{Small, 100, 1000, 5000}
 
 // label is the label that the function adds to each resource.
 const label = "team: platform"

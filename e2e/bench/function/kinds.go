@@ -5,7 +5,7 @@ package function
 
 import "strings"
 
-// Kind is a way in which a function runner executes the function.
+// Kind is a way in which a function runner evaluates the function.
 type Kind struct {
 	Name string
 	// Entry and Labels select the kind: Entry is a field of the function's entry in the config file of executables, and Labels are labels
@@ -14,13 +14,12 @@ type Kind struct {
 	Labels map[string]string
 }
 
-// The kinds are a new process per call, the default, and the two that functions opt in to.
+// The kinds are the default, and the two that functions opt in to.
 var (
-	Fresh   = &Kind{"fresh process", "standby: false", map[string]string{"krmfn.dev/standby": "false"}}
 	Standby = &Kind{"standby process", "standby: true", nil}
 	Worker  = &Kind{"worker", "worker: true", map[string]string{"krmfn.dev/worker": "true"}}
-	Memo    = &Kind{"kept answer", "deterministic: true", map[string]string{"krmfn.dev/deterministic": "true"}}
-	Kinds   = []*Kind{Fresh, Standby, Worker, Memo}
+	Cached  = &Kind{"cached result", "deterministic: true", map[string]string{"krmfn.dev/deterministic": "true"}}
+	Kinds   = []*Kind{Standby, Worker, Cached}
 )
 
 // BareProcess is the name of the baseline of all kinds.

@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,96 +16,130 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/e2e/bench/report"
+	"github.com/krmfn/krmfn/e2e/bench/run"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// renders is the number of measured renders. kpt, which takes far longer, renders once.
-const renders = 5
+// renders measures renders of packages on disk, including writing the files. Each render has a directory of its own, and no directory is
+// deleted before the last render, because some file systems create files slowly after many files were deleted.
+type renders struct {
+	*run.Run
+	// dir is the directory of the packages.
+	dir   string
+	count int
+}
 
-// measureRenders measures renders of packages on disk, including writing the files. It runs krmfn without flags that change how it renders,
-// and kpt with the same functions as executables. Each render has a directory of its own, and no directory is deleted before the last
-// render, because some file systems create files slowly after many files were deleted.
-func (b *bench) measureRenders(ctx context.Context, dir string) error {
-	if err := spread(dir); err != nil {
+// program is a command that renders packages.
+type program struct {
+	name string
+	// write writes the packages of a measurement. args returns the command line that renders them.
+	write func(root string) error
+	args  func(root string) []string
+}
+
+// measure runs krmfn without flags that change how it renders, and kpt with the same functions as executables. Both get the same number of
+// rounds.
+func (r *renders) measure(ctx context.Context) error {
+	if err := spread(r.dir); err != nil {
+		return err
+	}
+	functions := filepath.Join(r.dir, "functions")
+	if err := os.Mkdir(functions, 0o750); err != nil {
 		return err
 	}
 	for _, f := range pipeline {
-		if err := os.Symlink(b.runner.executable, filepath.Join(b.runner.dir, f[0])); err != nil && !errors.Is(err, os.ErrExist) {
+		if err := os.Symlink(filepath.Join(r.Bin, binaries.FunctionsLight), filepath.Join(functions, f[0])); err != nil {
 			return err
 		}
 	}
-	kpt, err := command.Run(ctx, b.kpt, "version")
-	if err != nil {
-		b.Note("There was no kpt to compare renders with.")
-		b.kpt = ""
-	} else {
-		b.Facts = append(b.Facts, report.Fact{Name: "kpt", Value: strings.TrimSpace(kpt)})
+	krmfn := func(root string) []string {
+		return []string{filepath.Join(r.Bin, binaries.Krmfn), "render", root, "--quiet"}
 	}
-	count := 0
-	next := func() string {
-		count++
-		return filepath.Join(dir, strconv.Itoa(count))
+	kpt := func(root string) []string { return []string{"kpt", "fn", "render", root, "--allow-exec"} }
+	version, kptErr := command.Run(ctx, "kpt", "version")
+	if kptErr != nil {
+		version = "not on the PATH, so that renders are not compared with it"
 	}
-	for _, r := range []struct {
+	r.Facts = append(r.Facts, report.Fact{Name: "kpt", Value: strings.TrimSpace(version)})
+	for _, p := range []struct {
 		what                string
 		packages, resources int
-		ratio, seconds, mb  *report.Goal
-	}{
-		{"render of 10,000 ConfigMaps, 3 functions", 1, 10000, &report.Goal{Of: report.Ratio, Bound: 1. / 40}, nil, &report.Goal{Bound: 400}},
-		{"render of 501 packages, 5,000 ConfigMaps", 500, 5000, nil, &report.Goal{Bound: .8}, nil},
-	} {
-		var peer rendered
-		if b.kpt != "" {
-			root := next()
-			if peer, err = b.render(ctx, root, r.packages, r.resources, byExecutable(b.runner.dir), b.kpt, "fn", "render", root, "--allow-exec"); err != nil {
-				return err
-			}
+	}{{"10,000 ConfigMaps", 1, 10000}, {"65 packages", 65, 650}} {
+		write := func(named func(string) string) func(string) error {
+			return func(root string) error { return writePackages(root, p.packages, p.resources, named) }
 		}
-		var times, memory []float64
-		for range renders {
-			root := next()
-			one, err := b.render(ctx, root, r.packages, r.resources, byImage, filepath.Join(b.bin, binaries.Krmfn), "render", root, "--quiet")
-			if err != nil {
-				return err
-			}
-			times, memory = append(times, one.seconds), append(memory, one.megabytes)
+		programs := []program{{binaries.Krmfn, write(byImage), krmfn}, {"kpt", write(byExecutable(functions)), kpt}}
+		if kptErr != nil {
+			programs = programs[:1]
 		}
-		goal := r.ratio
-		if r.seconds != nil || b.kpt == "" {
-			goal = r.seconds
+		if err := r.compare(ctx, p.what, filepath.Join(packageDir("", p.packages, 0), "configs", "file-0.yaml"), programs...); err != nil {
+			return err
 		}
-		const section = "renders, beside kpt with functions as executables"
-		b.Add(report.Row{Section: section, What: r.what, Measured: report.Median(times), Beside: peer.seconds, Unit: "s", Goal: goal},
-			report.Row{Section: section, What: r.what + ": memory", Measured: report.Median(memory), Beside: peer.megabytes, Unit: "MB", Goal: r.mb})
 	}
-	b.Note("Renders: krmfn %d times, each on packages of its own, and kpt once before. Memory is the greatest resident set of "+
-		"the command itself, without the processes of kpt's functions. The packages are far apart on the disk: ext4 without a journal "+
-		"is slow to make files near many that were deleted minutes before, so that a second render of a thousand files may take twice as long.", renders)
+	root, err := binaries.Root()
+	if err != nil {
+		return err
+	}
+	example := func(to string) error { return os.CopyFS(to, os.DirFS(filepath.Join(root, "examples", "web-shop"))) }
+	return r.compare(ctx, "web-shop", "storefront.yaml", program{binaries.Krmfn, example, krmfn})
+}
+
+// rendered is the name of a row. The value is "time", "CPU" or "memory".
+func rendered(what, program, value string) string {
+	return fmt.Sprintf("render, %s, %s: %s", what, program, value)
+}
+
+// compare renders with each program in each round. The file is one that a render changes.
+func (r *renders) compare(ctx context.Context, what, file string, programs ...program) error {
+	values := make(map[string][]float64)
+	for range r.Rounds {
+		for _, p := range programs {
+			used, err := r.render(ctx, p, file)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", what, p.name, err)
+			}
+			for value, number := range used {
+				values[rendered(what, p.name, value)] = append(values[rendered(what, p.name, value)], number)
+			}
+		}
+	}
+	for _, p := range programs {
+		for _, value := range []struct{ name, unit string }{{"time", "s"}, {"CPU", "s"}, {"memory", "MB"}} {
+			name := rendered(what, p.name, value.name)
+			r.Add(report.Samples(name, value.unit, values[name]...))
+		}
+	}
 	return nil
 }
 
-// rendered holds the duration and the peak memory of a render.
-type rendered struct{ seconds, megabytes float64 }
-
-// render writes packages and runs a command that renders them.
-func (b *bench) render(ctx context.Context, dir string, packages, resources int, named func(string) string, name string, args ...string) (rendered, error) {
-	if err := writePackages(dir, packages, resources, named); err != nil {
-		return rendered{}, err
+// render writes packages, renders them, and returns time and CPU time in seconds and the peak memory in megabytes. The memory excludes
+// processes of functions.
+func (r *renders) render(ctx context.Context, p program, file string) (map[string]float64, error) {
+	r.count++
+	root := filepath.Join(r.dir, strconv.Itoa(r.count))
+	if err := p.write(root); err != nil {
+		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, name, args...)
+	before, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		return nil, err
+	}
+	args := p.args(root)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	begin := time.Now()
 	if _, err := command.Output(cmd); err != nil {
-		return rendered{}, err
+		return nil, err
 	}
 	took := time.Since(begin)
-	text, err := os.ReadFile(filepath.Join(packageDir(dir, packages, 0), "configs", "file-0.yaml"))
+	after, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {
-		return rendered{}, err
+		return nil, err
 	}
-	if !bytes.Contains(text, []byte("team: shop")) {
-		return rendered{}, fmt.Errorf("%s has not rendered the package", filepath.Base(name))
+	if bytes.Equal(before, after) {
+		return nil, fmt.Errorf("%s has not rendered the package", p.name)
 	}
 	usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return rendered{took.Seconds(), float64(usage.Maxrss) * 1024 / 1e6}, nil
+	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	return map[string]float64{"time": took.Seconds(), "CPU": cpu.Seconds(), "memory": float64(usage.Maxrss) * 1024 / 1e6}, nil
 }

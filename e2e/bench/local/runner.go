@@ -66,7 +66,7 @@ func startRunner(ctx context.Context, bin, dir string) (*runner, error) {
 	return r, nil
 }
 
-// check returns an error unless a repeated call of the memo kind, and of no other kind, returns a cached result.
+// check returns an error unless a repeated call of the cached kind, and of no other kind, returns a cached result.
 func (r *runner) check(ctx context.Context) error {
 	client := evaluatorv1grpc.NewFunctionEvaluatorServiceClient(r.conn)
 	for _, k := range slices.Concat(function.Kinds, function.Kinds) {
@@ -77,13 +77,13 @@ func (r *runner) check(ctx context.Context) error {
 		if failure := resp.GetEvaluation().GetFailure(); failure != nil {
 			return fmt.Errorf("%s: %s", k.Name, failure.GetMessage())
 		}
-		if cached := resp.GetEvaluation().GetCached(); cached && k != function.Memo {
+		if cached := resp.GetEvaluation().GetCached(); cached && k != function.Cached {
 			return fmt.Errorf("%s: the response is a cached result", k.Name)
 		}
 	}
-	resp, err := client.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: image(function.Memo), ResourceList: function.List(1)})
+	resp, err := client.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: image(function.Cached), ResourceList: function.List(1)})
 	if err == nil && !resp.GetEvaluation().GetCached() {
-		return fmt.Errorf("%s: the response is not a cached result", function.Memo.Name)
+		return fmt.Errorf("%s: the response is not a cached result", function.Cached.Name)
 	}
 	return err
 }

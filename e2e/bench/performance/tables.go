@@ -15,35 +15,58 @@ import (
 	"github.com/krmfn/krmfn/e2e/bench/report"
 )
 
-// measured is the data of the templates.
-type measured struct{ Local, Cluster *report.Report }
+// measured holds the reports.
+type measured struct {
+	Local, Cluster report.Report
+	Porch          comparison
+}
 
 // functions returns the functions that templates can call.
 func (m measured) functions() template.FuncMap {
 	return template.FuncMap{
-		"goals": m.goals, "facts": facts, "section": section, "bySize": bySize, "byCallers": byCallers,
-		"measured": func(what string) (string, error) { return m.cell(what, 1) },
-		"beside":   func(what string) (string, error) { return m.cell(what, 2) },
-		"ratio":    func(what string) (string, error) { return m.cell(what, 3) },
+		"local":         func() *report.Report { return &m.Local },
+		"cluster":       func() *report.Report { return &m.Cluster },
+		"porch":         func() comparison { return m.Porch },
+		"row":           m.row,
+		"has":           func(name string) bool { _, err := m.row(name); return err == nil },
+		"cell":          m.cell,
+		"facts":         facts,
+		"parts":         m.parts,
+		"atRate":        m.atRate,
+		"bySize":        m.bySize,
+		"byCallers":     m.byCallers,
+		"cpu":           m.cpu,
+		"processMemory": m.processMemory,
+		"perMiB":        m.perMiB,
+		"goals":         m.goalTable,
 	}
 }
 
-// cell returns a cell of the row with the given What.
-func (m measured) cell(what string, number int) (string, error) {
-	for _, r := range []*report.Report{m.Local, m.Cluster} {
-		if row, ok := find(r, what); ok {
-			return row.Cells()[number], nil
+// row returns the row of any report with the given name.
+func (m measured) row(name string) (report.Row, error) {
+	for _, row := range slices.Concat(m.Local.Rows, m.Cluster.Rows) {
+		if row.Name == name {
+			return row, nil
 		}
 	}
-	return "", fmt.Errorf("no report has %q", what)
+	return report.Row{}, fmt.Errorf("no report has %q", name)
 }
 
-func find(r *report.Report, what string) (report.Row, bool) {
-	i := slices.IndexFunc(r.Rows, func(row report.Row) bool { return row.What == what })
-	if i < 0 {
-		return report.Row{}, false
+// cell returns the value of a row and its range.
+func (m measured) cell(name string) (string, error) {
+	row, err := m.row(name)
+	if err != nil {
+		return "", err
 	}
-	return r.Rows[i], true
+	return row.Text() + spread(row), nil
+}
+
+// spread returns the range of a row's rounds in parentheses, or nothing if there was one round.
+func spread(row report.Row) string {
+	if len(row.Rounds) == 1 {
+		return ""
+	}
+	return " (" + row.Spread() + ")"
 }
 
 // table returns a Markdown table.
@@ -58,19 +81,6 @@ func table(header []string, rows [][]string) string {
 	return text.String()
 }
 
-// goals returns a table of all rows with a goal.
-func (m measured) goals() string {
-	var rows [][]string
-	for _, r := range []*report.Report{m.Local, m.Cluster} {
-		for _, row := range r.Rows {
-			if row.Goal != nil {
-				rows = append(rows, row.Cells())
-			}
-		}
-	}
-	return table(report.Header, rows)
-}
-
 // facts returns a table of a report's facts.
 func facts(r *report.Report) string {
 	rows := make([][]string, 0, len(r.Facts))
@@ -80,53 +90,137 @@ func facts(r *report.Report) string {
 	return table([]string{"", ""}, rows)
 }
 
-// section returns a table of the rows in a section.
-func section(r *report.Report, name string) (string, error) {
-	var rows [][]string
-	for _, row := range r.Rows {
-		if row.Section == name {
-			rows = append(rows, row.Cells())
+// parts returns a table of the parts of both reports, and the number of calls that failed.
+func (m measured) parts() string {
+	rows := make([][]string, 0, len(m.Local.Parts)+len(m.Cluster.Parts))
+	for _, part := range slices.Concat(m.Local.Parts, m.Cluster.Parts) {
+		rows = append(rows, []string{part.Name, strconv.FormatFloat(part.Load, 'f', 2, 64), fmt.Sprintf("%.0f s", part.Seconds)})
+	}
+	var made, lost int64
+	for _, row := range slices.Concat(m.Local.Rows, m.Cluster.Rows) {
+		// The rows of p50 and p99 are of the same calls.
+		if !strings.HasSuffix(row.Name, ": p99") {
+			made, lost = made+row.Calls+row.Lost, lost+row.Lost
 		}
 	}
-	if rows == nil {
-		return "", fmt.Errorf("%q has no section %q", r.Title, name)
+	return table([]string{"part", "load average before", "duration"}, rows) + fmt.Sprintf("\nOf %d calls, %d failed.\n", made, lost)
+}
+
+// column is a column of a table: a heading, and the name of the row that holds the value for a kind.
+type column struct {
+	heading string
+	name    func(kind string) string
+}
+
+// matrix returns a table with a line for the bare process and each kind. Below it are the least and the greatest number of calls of a cell.
+func (m measured) matrix(title string, columns ...column) (string, error) {
+	header := make([]string, 1, 1+len(columns))
+	header[0] = title
+	for _, c := range columns {
+		header = append(header, c.heading)
 	}
-	return table(report.Header, rows), nil
-}
-
-// bySize returns a table with a row for each kind and a column for each list size.
-func bySize(r *report.Report, evaluator string) string {
-	return matrix(r, function.Sizes, "resources", func(kind string, size int) string { return calls.BySize(evaluator, kind, size) })
-}
-
-// byCallers returns a table with a row for each kind and a column for each number of callers.
-func byCallers(r *report.Report, evaluator string) string {
-	return matrix(r, calls.Callers, "callers", func(kind string, callers int) string { return calls.ByCallers(evaluator, kind, callers) })
-}
-
-// matrix returns a table with a row for the bare process and each kind, and a column for each number. A cell holds the measured value and
-// the ratio.
-func matrix(r *report.Report, numbers []int, of string, what func(kind string, number int) string) string {
-	header, bare := make([]string, 0, 1+len(numbers)), make([]string, 0, 1+len(numbers))
-	header, bare = append(header, of), append(bare, function.BareProcess)
-	for _, number := range numbers {
-		header = append(header, strconv.Itoa(number))
-		row, _ := find(r, what(function.Fresh.Name, number))
-		bare = append(bare, row.Cells()[2])
-	}
-	rows := make([][]string, 0, 1+len(function.Kinds))
-	rows = append(rows, bare)
-	for _, kind := range function.Kinds {
-		cells := []string{kind.Name}
-		for _, number := range numbers {
-			row, ok := find(r, what(kind.Name, number))
-			if !ok {
-				cells = append(cells, "-")
-				continue
+	lines := make([][]string, 0, len(calls.Names()))
+	var counts []int64
+	for _, kind := range calls.Names() {
+		line := []string{kind}
+		for _, c := range columns {
+			row, err := m.row(c.name(kind))
+			if err != nil {
+				return "", err
 			}
-			cells = append(cells, fmt.Sprintf("%s, × %s", row.Cells()[1], row.Cells()[3]))
+			line, counts = append(line, report.Number(row.Value)+spread(row)), append(counts, row.Calls)
 		}
-		rows = append(rows, cells)
+		lines = append(lines, line)
 	}
-	return table(header, rows)
+	return table(header, lines) + fmt.Sprintf("\nCalls for each value: %d to %d.\n", slices.Min(counts), slices.Max(counts)), nil
+}
+
+// atRate returns a table of latencies at the constant rate.
+func (m measured) atRate() (string, error) {
+	latency := func(evaluator string, percentile int) column {
+		name := func(kind string) string { return calls.AtRate(evaluator, kind, percentile) }
+		return column{fmt.Sprintf("%s: p%d", title(evaluator), percentile), name}
+	}
+	return m.matrix("milliseconds", latency(executable, 50), latency(executable, 99), latency(pod, 50), latency(pod, 99))
+}
+
+// title returns the name of an evaluator for a table.
+func title(evaluator string) string {
+	if evaluator == pod {
+		return "function pod"
+	}
+	return evaluator
+}
+
+// bySize returns a table of latencies by the size of the list.
+func (m measured) bySize(evaluator string) (string, error) {
+	return m.byNumber(evaluator, "milliseconds", function.Sizes, "resources", calls.BySize)
+}
+
+// byCallers returns a table of throughputs by the number of callers.
+func (m measured) byCallers(evaluator string) (string, error) {
+	return m.byNumber(evaluator, "calls/s", calls.Callers, "callers", calls.ByCallers)
+}
+
+func (m measured) byNumber(evaluator, unit string, numbers []int, of string, name func(evaluator, kind string, number int) string) (string, error) {
+	columns := make([]column, len(numbers))
+	for i, number := range numbers {
+		columns[i] = column{fmt.Sprintf("%d %s", number, of), func(kind string) string { return name(evaluator, kind, number) }}
+	}
+	return m.matrix(title(evaluator)+", "+unit, columns...)
+}
+
+// cpu returns the CPU time of a call in milliseconds: the processors, divided by the throughput of 8 callers, which keep them busy.
+func (m measured) cpu(evaluator, kind string) (string, error) {
+	row, err := m.row(calls.ByCallers(evaluator, kind, 8))
+	if err != nil {
+		return "", err
+	}
+	var processors float64
+	if _, err := fmt.Sscan(m.Local.Fact("processors"), &processors); err != nil {
+		return "", fmt.Errorf("processors: %w", err)
+	}
+	return report.Number(1000*processors/row.Value) + " ms", nil
+}
+
+// processMemory returns a table of the peak memory of functions' processes. Under limits, it is in brackets.
+func (m measured) processMemory() (string, error) {
+	header := []string{"function"}
+	for _, size := range function.MemorySizes {
+		if size == 0 {
+			header = append(header, "a few resources")
+			continue
+		}
+		header = append(header, fmt.Sprintf("%d MiB", size))
+	}
+	lines := make([][]string, 0, len(function.Memory))
+	for _, f := range function.Memory {
+		line := []string{"`" + f.Name + "`"}
+		for _, size := range function.MemorySizes {
+			free, err := m.row(function.MemoryRow(f.Name, size, false))
+			if err != nil {
+				return "", err
+			}
+			limited, err := m.row(function.MemoryRow(f.Name, size, true))
+			if err != nil {
+				return "", err
+			}
+			line = append(line, fmt.Sprintf("%.0f MiB (%.0f)", free.Value, limited.Value))
+		}
+		lines = append(lines, line)
+	}
+	return table(header, lines), nil
+}
+
+// perMiB returns the least and the greatest memory of a function's process under limits, for each MiB of a list of 6 MiB.
+func (m measured) perMiB() (string, error) {
+	var all []float64
+	for _, f := range function.Memory {
+		row, err := m.row(function.MemoryRow(f.Name, 6, true))
+		if err != nil {
+			return "", err
+		}
+		all = append(all, row.Value/6)
+	}
+	return fmt.Sprintf("%.0f to %.0f MiB", slices.Min(all), slices.Max(all)), nil
 }

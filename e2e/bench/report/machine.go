@@ -4,6 +4,7 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -13,20 +14,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine returns facts about the machine and the time of a run. They contain neither the host name nor paths.
+// Machine returns facts about the machine, without its name.
 func Machine() ([]Fact, error) {
-	load, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return nil, err
-	}
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return nil, fmt.Errorf("kernel: %w", err)
 	}
 	return []Fact{
-		{"time", time.Now().UTC().Format("2006-01-02 15:04") + " UTC"},
-		{"processors", fmt.Sprintf("%d, %s; callers, servers and functions share them", runtime.NumCPU(), processor())},
-		{"load average before", strings.Join(strings.Fields(string(load))[:3], " ")},
+		{"processors", fmt.Sprintf("%d, %s", runtime.NumCPU(), processor())},
 		{"kernel", unix.ByteSliceToString(name.Release[:]) + " " + runtime.GOARCH},
 		{"Go", runtime.Version()},
 	}, nil
@@ -44,4 +39,49 @@ func processor() string {
 		}
 	}
 	return runtime.GOARCH
+}
+
+// Load returns the load average over the last minute.
+func Load() (load float64, err error) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0, err
+	}
+	_, err = fmt.Sscan(string(text), &load)
+	return load, err
+}
+
+// Quiet describes whether a machine was quiet before a run.
+type Quiet struct {
+	Load   float64
+	Waited time.Duration
+	Quiet  bool
+}
+
+// AwaitQuiet waits until the load is at most the limit, or until it has waited for the given time.
+func AwaitQuiet(ctx context.Context, limit float64, patience time.Duration, load func() (float64, error)) (q Quiet, err error) {
+	begin := time.Now()
+	for {
+		if q.Load, err = load(); err != nil {
+			return q, err
+		}
+		q.Waited, q.Quiet = time.Since(begin).Round(time.Second), q.Load <= limit
+		if q.Quiet || q.Waited >= patience {
+			return q, nil
+		}
+		select {
+		case <-ctx.Done():
+			return q, context.Cause(ctx)
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+// Fact returns the load average before the run, and says so if the machine was not quiet.
+func (q Quiet) Fact() Fact {
+	text := fmt.Sprintf("%.2f", q.Load)
+	if !q.Quiet {
+		text += fmt.Sprintf(": **the machine was not quiet**, although the run waited for %v", q.Waited)
+	}
+	return Fact{"load average before", text}
 }

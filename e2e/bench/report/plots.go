@@ -4,31 +4,15 @@
 package report
 
 import (
-	"fmt"
 	"image/color"
 	"io"
-	"math"
-	"strconv"
-	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
-// Latencies is one line of a plot.
-type Latencies struct {
-	Name string
-	// Microseconds holds the latencies. It must not be empty.
-	Microseconds *hdrhistogram.Histogram
-	// Lines with the same Group have the same colour. Limit makes the line dashed.
-	Group int
-	Limit bool
-}
-
-const width, height = 22 * vg.Centimeter, 13 * vg.Centimeter
+const width, height, barHeight = 22 * vg.Centimeter, 13 * vg.Centimeter, 8 * vg.Centimeter
 
 // palette holds colours that colour-blind readers can distinguish (Okabe and Ito).
 var palette = []color.RGBA{
@@ -40,58 +24,77 @@ var palette = []color.RGBA{
 	{R: 86, G: 180, B: 233, A: 255},
 }
 
-// WriteLatencies writes an SVG plot of latencies by percentile. Without lines it writes nothing. The x axis has the scale of HDR
-// histograms, on which each additional nine takes the same width; the y axis is logarithmic. A line ends where its histogram has no more
-// values.
-func WriteLatencies(w io.Writer, title string, lines []Latencies) error {
-	if len(lines) == 0 {
-		return nil
-	}
+// Series is one line of a plot. X and Y have the same length.
+type Series struct {
+	Name string
+	X, Y []float64
+}
+
+// WriteSeries writes an SVG plot of lines.
+func WriteSeries(w io.Writer, title, x, y string, lines []Series) error {
 	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "Percentile", "Latency from when the call was due (ms)"
-	p.X.Tick.Marker = plot.ConstantTicks(percentiles(lines))
-	p.Legend.Top, p.Legend.Left = true, true
-	p.Legend.Padding = vg.Points(3)
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Legend.Top, p.Legend.Padding = true, vg.Points(3)
 	p.Add(plotter.NewGrid())
-	for _, l := range lines {
-		if err := addLine(p, l.Name, l.points(), l.Group, l.Limit); err != nil {
+	for i, series := range lines {
+		points := make(plotter.XYs, len(series.X))
+		for j := range series.X {
+			points[j] = plotter.XY{X: series.X[j], Y: series.Y[j]}
+		}
+		line, err := plotter.NewLine(points)
+		if err != nil {
 			return err
 		}
+		line.Color, line.Width = palette[i%len(palette)], vg.Points(1.5)
+		p.Add(line)
+		p.Legend.Add(series.Name, line)
 	}
-	return write(w, logarithmic(p))
+	return write(w, p, height)
 }
 
-// points returns a point for each step of the histogram. The maximum is infinitely far out on the scale, so it is drawn at the percentile
-// that leaves half a value above it.
-func (l Latencies) points() plotter.XYs {
-	total, brackets := float64(l.Microseconds.TotalCount()), l.Microseconds.CumulativeDistributionWithTicks(20)
-	points := make(plotter.XYs, 0, len(brackets))
-	for _, bracket := range brackets {
-		within := min(bracket.Quantile/100, 1-1/(2*total))
-		points = append(points, plotter.XY{X: nines(within), Y: float64(bracket.ValueAt) / 1000})
-	}
-	return points
+// Bar is one bar of a plot. A line shows the range from Least to Most.
+type Bar struct {
+	// Name is the label. It may contain line breaks.
+	Name               string
+	Value, Least, Most float64
+	// Colour is an index of the palette.
+	Colour int
 }
 
-// nines returns the position of a share of the values on the x axis.
-func nines(share float64) float64 { return -math.Log10(1 - share) }
-
-// percentiles returns the ticks up to the end of the longest line.
-func percentiles(lines []Latencies) []plot.Tick {
-	var most int64
-	for _, l := range lines {
-		most = max(most, l.Microseconds.TotalCount())
+// WriteBars writes an SVG plot of bars.
+func WriteBars(w io.Writer, title, y string, bars []Bar) error {
+	p := plot.New()
+	p.Title.Text, p.Y.Label.Text = title, y
+	grid := plotter.NewGrid()
+	grid.Vertical.Width = 0
+	p.Add(grid)
+	names := make([]string, len(bars))
+	var ranges struct {
+		plotter.XYs
+		plotter.YErrors
 	}
-	var ticks []plot.Tick
-	for _, percentile := range []float64{0, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999} {
-		if (100-percentile)/100*float64(most) >= 0.5 {
-			ticks = append(ticks, plot.Tick{Value: nines(percentile / 100), Label: strconv.FormatFloat(percentile, 'f', -1, 64) + " %"})
+	for i, b := range bars {
+		bar, err := plotter.NewBarChart(plotter.Values{b.Value}, vg.Points(45))
+		if err != nil {
+			return err
 		}
+		bar.XMin, bar.Color, bar.LineStyle.Width = float64(i), palette[b.Colour%len(palette)], 0
+		p.Add(bar)
+		names[i] = b.Name
+		ranges.XYs = append(ranges.XYs, plotter.XY{X: float64(i), Y: b.Value})
+		ranges.YErrors = append(ranges.YErrors, struct{ Low, High float64 }{b.Value - b.Least, b.Most - b.Value})
 	}
-	return ticks
+	spread, err := plotter.NewYErrorBars(ranges)
+	if err != nil {
+		return err
+	}
+	p.Add(spread)
+	p.NominalX(names...)
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.6, float64(len(bars))-0.4, 0, p.Y.Max*1.05
+	return write(w, p, barHeight)
 }
 
-func write(w io.Writer, p *plot.Plot) error {
+func write(w io.Writer, p *plot.Plot, height vg.Length) error {
 	p.BackgroundColor = color.White
 	to, err := p.WriterTo(width, height, "svg")
 	if err != nil {
@@ -99,113 +102,4 @@ func write(w io.Writer, p *plot.Plot) error {
 	}
 	_, err = to.WriteTo(w)
 	return err
-}
-
-// Throughputs is one line of a plot of calls per second by the number of callers.
-type Throughputs struct {
-	Name string
-	// Callers is in ascending order. Rates has the same length.
-	Callers []int
-	Rates   []float64
-	// Limit makes the line dashed.
-	Limit bool
-}
-
-// WriteThroughputs writes an SVG plot of throughput by the number of callers. Both axes are logarithmic. Without lines it writes nothing.
-func WriteThroughputs(w io.Writer, title string, lines []Throughputs) error {
-	if len(lines) == 0 {
-		return nil
-	}
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, "Callers", "Calls a second"
-	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Points(3)
-	p.Add(plotter.NewGrid())
-	for i, l := range lines {
-		points := make(plotter.XYs, len(l.Callers))
-		ticks := make([]plot.Tick, len(l.Callers))
-		for j, callers := range l.Callers {
-			points[j] = plotter.XY{X: math.Log2(float64(callers)), Y: l.Rates[j]}
-			ticks[j] = plot.Tick{Value: points[j].X, Label: strconv.Itoa(callers)}
-		}
-		if err := addLine(p, l.Name, points, i, l.Limit); err != nil {
-			return err
-		}
-		p.X.Tick.Marker = plot.ConstantTicks(ticks)
-	}
-	return write(w, logarithmic(p))
-}
-
-// logarithmic gives the y axis of a plot a logarithmic scale, and leaves room for the legend above the lines and for the last label of the
-// x axis.
-func logarithmic(p *plot.Plot) *plot.Plot {
-	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	p.Y.Min, p.Y.Max = p.Y.Min*.8, p.Y.Max*8
-	p.X.Max += .1
-	return p
-}
-
-// addLine adds a line and its legend entry. The colour is the palette's colour with the given index.
-func addLine(p *plot.Plot, name string, points plotter.XYs, colour int, dashed bool) error {
-	line, err := plotter.NewLine(points)
-	if err != nil {
-		return err
-	}
-	line.Color, line.Width = palette[colour%len(palette)], vg.Points(1.5)
-	if dashed {
-		line.Dashes = []vg.Length{vg.Points(4), vg.Points(3)}
-	}
-	p.Add(line)
-	p.Legend.Add(name, line)
-	return nil
-}
-
-// Starts is one bar of a plot of start times.
-type Starts struct {
-	// Name is the label of the bar. It may contain line breaks.
-	Name string
-	// Times must not be empty.
-	Times []time.Duration
-	// Limit makes the bar pale.
-	Limit bool
-}
-
-// Median returns the median start time.
-func (s Starts) Median() time.Duration { return Median(s.Times) }
-
-// WriteStarts writes an SVG plot with a bar for each median and a dot for each start. Without bars it writes nothing.
-func WriteStarts(w io.Writer, title string, bars []Starts) error {
-	if len(bars) == 0 {
-		return nil
-	}
-	p := plot.New()
-	p.Title.Text, p.Y.Label.Text = title, "Time (s): the bars are medians, the dots single starts"
-	grid := plotter.NewGrid()
-	grid.Vertical.Width = 0
-	p.Add(grid)
-	var names []string
-	var dots plotter.XYs
-	for i, s := range bars {
-		bar, err := plotter.NewBarChart(plotter.Values{s.Median().Seconds()}, vg.Points(45))
-		if err != nil {
-			return err
-		}
-		bar.XMin, bar.Color, bar.LineStyle.Width = float64(i), palette[0], 0
-		if s.Limit {
-			bar.Color = color.RGBA{R: 170, G: 195, B: 215, A: 255}
-		}
-		p.Add(bar)
-		names = append(names, fmt.Sprintf("%s\n%.2f s", s.Name, s.Median().Seconds()))
-		for _, took := range s.Times {
-			dots = append(dots, plotter.XY{X: float64(i), Y: took.Seconds()})
-		}
-	}
-	scatter, err := plotter.NewScatter(dots)
-	if err != nil {
-		return err
-	}
-	scatter.GlyphStyle = draw.GlyphStyle{Color: palette[1], Radius: vg.Points(2), Shape: draw.CircleGlyph{}}
-	p.Add(scatter)
-	p.NominalX(names...)
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = -0.6, float64(len(bars))-0.4, 0, p.Y.Max*1.05
-	return write(w, p)
 }

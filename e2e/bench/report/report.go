@@ -1,105 +1,60 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report presents the results of a benchmark as a table, as JSON for pages, and as plots.
-//
-// Latencies are HdrHistogram histograms, and gonum draws the plots. The package writes the table itself, because existing tools do not fit.
-// Comparison tools such as benchstat tell whether two runs of one benchmark differ, but support neither a baseline in the same run nor
-// goals relative to it. Load testers such as vegeta report only on calls that they make themselves, and cannot run a bare process.
+// Package report holds the results of a benchmark: as JSON, from which package performance writes pages, and as a table for a terminal.
 package report
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strconv"
+	"text/tabwriter"
 )
 
 // Report is the result of a run.
 type Report struct {
-	// Title says what was measured.
 	Title string
-	// Facts describe the machine and the run, for comparison with other runs.
+	// Facts describe the machine and the run.
 	Facts []Fact
-	// Rows are grouped by section. Each What is unique.
-	Rows []Row
-	// Notes explain the table.
-	Notes []string
+	Parts []Part
+	Rows  []Row
 }
 
 // Fact is a name and a value.
 type Fact struct{ Name, Value string }
 
-// Row is one measurement.
+// Part is a group of measurements.
+type Part struct {
+	Name string
+	// Load is the load average over one minute before the part. It contains the load of the previous part.
+	Load float64
+	// Seconds is the duration of the part.
+	Seconds float64
+}
+
+// Row is one measured value.
 type Row struct {
-	// Section is the heading of the row. What names the row.
-	Section, What string
-	Measured      float64
-	// Beside is the value of the baseline in the same run; 0 without a baseline.
-	Beside float64
-	// Unit is the unit of Measured and Beside.
-	Unit string
-	// Ratios holds the ratio of measured to beside in each round; empty if the measurement had no rounds.
-	Ratios []float64
-	// Lost is the number of calls that failed or were not made. The measured values exclude them.
-	Lost int64
-	// Goal is optional.
-	Goal *Goal
+	// Name is unique in all reports of a run.
+	Name, Unit string
+	// Value is the value over all rounds. Rounds holds the value of each round.
+	Value  float64
+	Rounds []float64
+	// Calls is the number of successful calls in all rounds. Lost is the number of calls that failed or were not made; the values exclude
+	// them.
+	Calls, Lost int64 `json:",omitempty"`
 }
 
-// Goal is a bound for a value of a row.
-type Goal struct {
-	Of Of
-	// AtLeast makes Bound a lower bound. The default is an upper bound.
-	AtLeast bool
-	// Bound is in the row's unit, or a plain number if the goal is for the ratio.
-	Bound float64
+// Samples returns a row whose value is the median of the rounds.
+func Samples(name, unit string, rounds ...float64) Row {
+	return Row{Name: name, Unit: unit, Value: Median(rounds), Rounds: rounds}
 }
 
-// Of selects the value that a goal applies to.
-type Of string
-
-const (
-	// Measured selects the measured value.
-	Measured Of = ""
-	// Ratio selects the ratio of the measured value to the baseline.
-	Ratio Of = "ratio"
-	// Beyond selects the difference between the measured value and the baseline.
-	Beyond Of = "beyond"
-)
-
-// Met reports whether a row meets its goal. A row without a goal does.
-func (r Row) Met() bool {
-	switch {
-	case r.Goal == nil:
-		return true
-	case r.Goal.AtLeast:
-		return r.value() >= r.Goal.Bound
-	}
-	return r.value() <= r.Goal.Bound
-}
-
-// value returns the value that the goal applies to.
-func (r Row) value() float64 {
-	switch r.Goal.Of {
-	case Ratio:
-		return r.Ratio()
-	case Beyond:
-		return r.Measured - r.Beside
-	}
-	return r.Measured
-}
-
-// Ratio returns the median of the rounds' ratios, or the ratio of the two values if there were no rounds. It returns 0 for a row without a
-// baseline.
-func (r Row) Ratio() float64 {
-	switch {
-	case len(r.Ratios) > 0:
-		return Median(r.Ratios)
-	case r.Beside > 0:
-		return r.Measured / r.Beside
-	}
-	return 0
-}
+// Add adds rows.
+func (r *Report) Add(rows ...Row) { r.Rows = append(r.Rows, rows...) }
 
 // Median returns the median of values. It panics if values is empty.
 func Median[T ~int64 | ~float64](values []T) T {
@@ -107,69 +62,81 @@ func Median[T ~int64 | ~float64](values []T) T {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// Header holds the column names of the table.
-var Header = []string{"what", "measured", "beside", "ratio", "rounds", "beyond", "goal", "met"}
-
-// Cells returns the cells of a row as text. Values that do not apply are "-".
-func (r Row) Cells() []string {
-	cells := []string{r.What, r.text(r.Measured), "-", "-", "-", "-", r.goal(), r.verdict()}
-	if r.Beside > 0 {
-		cells[2], cells[3] = r.text(r.Beside), number(r.Ratio())
+// Number formats a number with three significant digits, or as an integer.
+func Number(value float64) string {
+	decimals := 0
+	for size, limit := max(value, -value), 100.0; decimals < 3 && size < limit && value != float64(int64(value)); limit /= 10 {
+		decimals++
 	}
-	if len(r.Ratios) > 0 {
-		cells[4] = number(slices.Min(r.Ratios)) + "-" + number(slices.Max(r.Ratios))
-	}
-	if r.Beside > 0 && r.Goal != nil && r.Goal.Of == Beyond {
-		cells[5] = r.text(r.Measured - r.Beside)
-	}
-	return cells
+	return strconv.FormatFloat(value, 'f', decimals, 64)
 }
 
-func number(ratio float64) string {
-	switch {
-	case ratio < .1:
-		return strconv.FormatFloat(ratio, 'f', 3, 64)
-	case ratio >= 10:
-		return strconv.FormatFloat(ratio, 'f', 1, 64)
+// Text returns the value with its unit.
+func (r Row) Text() string { return Number(r.Value) + " " + r.Unit }
+
+// Spread returns the least and the greatest value of a round, or one number if they look the same.
+func (r Row) Spread() string {
+	least, most := Number(slices.Min(r.Rounds)), Number(slices.Max(r.Rounds))
+	if least == most {
+		return least
 	}
-	return strconv.FormatFloat(ratio, 'f', 2, 64)
+	return least + "-" + most
 }
 
-// text formats a value with its unit, with three significant digits or as an integer.
-func (r Row) text(value float64) string {
-	decimals := 2
-	switch size := max(value, -value); {
-	case value == float64(int64(value)), size >= 100:
-		decimals = 0
-	case size >= 10:
-		decimals = 1
+// Ratios returns the ratio of two rows in each round.
+func (r Row) Ratios(baseline Row) []float64 {
+	ratios := make([]float64, min(len(r.Rounds), len(baseline.Rounds)))
+	for i := range ratios {
+		ratios[i] = r.Rounds[i] / baseline.Rounds[i]
 	}
-	return strconv.FormatFloat(value, 'f', decimals, 64) + " " + r.Unit
+	return ratios
 }
 
-func (r Row) goal() string {
-	if r.Goal == nil {
-		return "-"
+// WriteText writes the report as a table.
+func (r *Report) WriteText(w io.Writer) error {
+	fmt.Fprintf(w, "\n%s\n\n", r.Title)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, fact := range r.Facts {
+		fmt.Fprintf(table, "%s\t%s\n", fact.Name, fact.Value)
 	}
-	sign, bound := "≤", r.text(r.Goal.Bound)
-	if r.Goal.AtLeast {
-		sign = "≥"
+	fmt.Fprint(table, "\npart\tload before\tduration\n")
+	for _, part := range r.Parts {
+		fmt.Fprintf(table, "%s\t%.2f\t%.0f s\n", part.Name, part.Load, part.Seconds)
 	}
-	if r.Goal.Of == Ratio {
-		bound = number(r.Goal.Bound)
+	fmt.Fprint(table, "\n\tvalue\trounds\tcalls\tlost\n")
+	for _, row := range r.Rows {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\n", row.Name, row.Text(), row.Spread(), row.Calls, row.Lost)
 	}
-	if r.Goal.Of == Measured {
-		return sign + " " + bound
-	}
-	return fmt.Sprintf("%s %s %s", r.Goal.Of, sign, bound)
+	return table.Flush()
 }
 
-func (r Row) verdict() string {
-	switch {
-	case r.Goal == nil:
-		return "-"
-	case r.Met():
-		return "yes"
+// Write writes the report to a file as JSON.
+func (r *Report) Write(file string) error {
+	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
 	}
-	return "no"
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// Read reads a JSON file into a report, or another value.
+func Read(checkout fs.FS, file string, into any) error {
+	text, err := fs.ReadFile(checkout, file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("read %s: %w", file, err)
+	}
+	return nil
+}
+
+// Fact returns the value of a fact, or nothing.
+func (r *Report) Fact(name string) string {
+	for _, fact := range r.Facts {
+		if fact.Name == name {
+			return fact.Value
+		}
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ package report_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -12,50 +13,41 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/e2e/bench/report"
 )
 
+func example() *report.Report {
+	r := &report.Report{
+		Title: "Calls", Facts: []report.Fact{{Name: "cores", Value: "2"}, {Name: "kernel", Value: "6.1"}},
+		Parts: []report.Part{{Name: "warm", Load: .5, Seconds: 12}},
+	}
+	r.Add(report.Row{Name: "pod: p50", Unit: "ms", Value: 4.5, Rounds: []float64{5.123, 4, 4.5}, Calls: 300, Lost: 7}, report.Samples("wrapper", "MB", 18))
+	return r
+}
+
 func TestWriteText(t *testing.T) {
 	t.Parallel()
-	r := report.Report{Title: "What it is", Facts: []report.Fact{{Name: "cores", Value: "2"}, {Name: "kernel", Value: "6.1"}}}
-	r.Add(
-		report.Row{Section: "warm", What: "p50", Measured: 4.5, Beside: 3, Unit: "ms", Goal: &report.Goal{Of: report.Beyond, Bound: 1}, Lost: 7},
-		report.Row{Section: "warm", What: "p99", Measured: 5, Beside: 7, Unit: "ms", Goal: &report.Goal{Of: report.Beyond, Bound: 5}},
-		report.Row{Section: "warm", What: "rounds", Measured: 5, Beside: 7, Unit: "ms", Ratios: []float64{.9, .05, .4}, Goal: &report.Goal{Of: report.Ratio, Bound: .5}},
-		report.Row{Section: "more", What: "share", Measured: 170, Beside: 200, Unit: "/s", Goal: &report.Goal{Of: report.Ratio, AtLeast: true, Bound: .85}},
-		report.Row{Section: "more", What: "cold", Measured: .904, Unit: "s", Goal: &report.Goal{Bound: .9}},
-		report.Row{Section: "more", What: "less", Measured: 2000, Beside: 20, Unit: "MB"},
-	)
-	r.Note("two")
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil {
+	if err := example().WriteText(&text); err != nil {
 		t.Fatal(err)
 	}
 	want := `
-What it is
+Calls
 
 cores   2
 kernel  6.1
 
-WARM    measured  beside  ratio  rounds      beyond   goal           met
-p50     4.50 ms   3 ms    1.50   -           1.50 ms  beyond ≤ 1 ms  no
-p99     5 ms      7 ms    0.71   -           -2 ms    beyond ≤ 5 ms  yes
-rounds  5 ms      7 ms    0.40   0.050-0.90  -        ratio ≤ 0.50   yes
+part  load before  duration
+warm  0.50         12 s
 
-MORE   measured  beside  ratio  rounds  beyond  goal          met
-share  170 /s    200 /s  0.85   -       -       ratio ≥ 0.85  yes
-cold   0.90 s    -       -      -       -       ≤ 0.90 s      no
-less   2000 MB   20 MB   100.0  -       -       -             -
-
-3 of 5 goals met.
-beside: a bare process of the same executable on the same input, in turns with it, unless something else is said; ratio: the median of the rounds' ratios; rounds: the least and the greatest; beyond: the difference.
-- p50: 7 calls failed or were not made, and are not in the numbers.
-- two
+          value    rounds  calls  lost
+pod: p50  4.50 ms  4-5.12  300    7
+wrapper   18 MB    18      0      0
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
@@ -64,22 +56,39 @@ beside: a bare process of the same executable on the same input, in turns with i
 
 func TestReportIsReadAsItWasWritten(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "bench")
-	r := report.Report{Title: "What it is", Facts: []report.Fact{{Name: "cores", Value: "2"}}, Notes: []string{"one"}}
-	r.Add(report.Row{Section: "warm", What: "p50", Measured: 4.5, Beside: 3, Unit: "ms", Ratios: []float64{1, 2}, Goal: &report.Goal{Of: report.Beyond, Bound: 1}})
-	picture := func(w io.Writer) error { _, err := w.Write([]byte("a line")); return err }
-	if err := r.Write(io.Discard, dir, report.Pictures{"a.svg": picture}); err != nil {
+	dir := t.TempDir()
+	if err := example().Write(filepath.Join(dir, "report.json")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := report.Read(dir)
-	if err != nil {
+	got := new(report.Report)
+	if err := report.Read(os.DirFS(dir), "report.json", got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(&r, got); diff != "" {
+	if diff := cmp.Diff(example(), got); diff != "" {
 		t.Errorf("report (-want +got):\n%s", diff)
 	}
-	if text, err := os.ReadFile(filepath.Join(dir, "a.svg")); err != nil || string(text) != "a line" {
-		t.Errorf("picture = %q, %v, want \"a line\"", text, err)
+	if got.Fact("kernel") != "6.1" || got.Fact("none") != "" {
+		t.Errorf("Fact() = %q, %q, want 6.1 and nothing", got.Fact("kernel"), got.Fact("none"))
+	}
+}
+
+func TestMedianAndRatios(t *testing.T) {
+	t.Parallel()
+	row := report.Samples("a", "s", 4, 1, 2, 8)
+	if row.Value != 3 {
+		t.Errorf("Samples().Value = %v, want 3", row.Value)
+	}
+	if diff := cmp.Diff([]float64{2, .25, .5, 1}, row.Ratios(report.Samples("b", "s", 2, 4, 4, 8))); diff != "" {
+		t.Errorf("Ratios() (-want +got):\n%s", diff)
+	}
+}
+
+func TestNumberHasThreeDigits(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[float64]string{0: "0", 18: "18", 1234.5: "1234", 302.4: "302", 18.26: "18.3", 5.534: "5.53", .0694: "0.069", -1.25: "-1.25"} {
+		if got := report.Number(value); got != want {
+			t.Errorf("Number(%v) = %q, want %q", value, got, want)
+		}
 	}
 }
 
@@ -100,13 +109,37 @@ func TestMachineIsNotNamed(t *testing.T) {
 	}
 }
 
-// histogram returns a histogram of the given number of calls with latencies of 1 ms, 2 ms, and so on.
-func histogram(calls int64) *hdrhistogram.Histogram {
-	h := hdrhistogram.New(1, time.Minute.Microseconds(), 3)
-	for i := range calls {
-		_ = h.RecordValue((i + 1) * 1000)
+// loads returns a function that returns the given loads, and then the last one again.
+func loads(all ...float64) func() (float64, error) {
+	return func() (float64, error) {
+		load := all[0]
+		all = all[min(1, len(all)-1):]
+		return load, nil
 	}
-	return h
+}
+
+func TestAwaitQuiet(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			load func() (float64, error)
+			want report.Fact
+		}{
+			{loads(.8), report.Fact{Name: "load average before", Value: "0.80"}},
+			{loads(3, 2, .5), report.Fact{Name: "load average before", Value: "0.50"}},
+			{loads(3, 2), report.Fact{Name: "load average before", Value: "2.00: **the machine was not quiet**, although the run waited for 1m0s"}},
+		} {
+			quiet, err := report.AwaitQuiet(t.Context(), .8, time.Minute, c.load)
+			if err != nil || quiet.Fact() != c.want {
+				t.Errorf("AwaitQuiet() = %v, %v, want %v", quiet.Fact(), err, c.want)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := report.AwaitQuiet(ctx, .8, time.Minute, loads(2)); !errors.Is(err, context.Canceled) {
+			t.Errorf("AwaitQuiet() error with a cancelled context = %v, want %v", err, context.Canceled)
+		}
+	})
 }
 
 // words returns the text in an SVG document. It fails the test if the document is not well-formed.
@@ -127,55 +160,15 @@ func words(t *testing.T, svg []byte) string {
 	}
 }
 
-func TestWriteLatencies(t *testing.T) {
+func TestWriteBars(t *testing.T) {
 	t.Parallel()
 	var svg bytes.Buffer
-	err := report.WriteLatencies(&svg, "Latencies", []report.Latencies{
-		{Name: "bare", Microseconds: histogram(100), Limit: true}, {Name: "warm", Microseconds: histogram(200)},
-	})
+	err := report.WriteBars(&svg, "Starts", "Time (s)", []report.Bar{{Name: "pod\n3 s", Value: 3, Least: 2, Most: 5}, {Name: "call", Value: 1, Least: 1, Most: 1, Colour: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := words(t, svg.Bytes())
-	for _, want := range []string{"Latencies", "Percentile", "(ms)", "bare", "warm", "50 %", "99 %", "99.5 %"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("text of the plot lacks %q: %s", want, got)
-		}
-	}
-	if strings.Contains(got, "99.9 %") {
-		t.Errorf("text of the plot contains 99.9 %%, which 200 calls cannot show: %s", got)
-	}
-}
-
-func TestWriteThroughputs(t *testing.T) {
-	t.Parallel()
-	var svg bytes.Buffer
-	err := report.WriteThroughputs(&svg, "Throughput", []report.Throughputs{
-		{Name: "bare", Callers: []int{1, 4, 16}, Rates: []float64{50, 90, 95}, Limit: true}, {Name: "warm", Callers: []int{1, 4, 16}, Rates: []float64{80, 100, 99}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := words(t, svg.Bytes())
-	for _, want := range []string{"Throughput", "Callers", "bare", "warm", "4", "16", "100"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("text of the plot lacks %q: %s", want, got)
-		}
-	}
-}
-
-func TestWriteStarts(t *testing.T) {
-	t.Parallel()
-	var svg bytes.Buffer
-	err := report.WriteStarts(&svg, "Starts", []report.Starts{
-		{Name: "pod", Times: []time.Duration{900 * time.Millisecond, 700 * time.Millisecond, 650 * time.Millisecond}, Limit: true},
-		{Name: "call", Times: []time.Duration{1234 * time.Millisecond}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := words(t, svg.Bytes())
-	for _, want := range []string{"Starts", "(s)", "pod", "0.70 s", "call", "1.23 s", "0.4"} {
+	for _, want := range []string{"Starts", "Time (s)", "pod", "3 s", "call", "5.00"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("text of the plot lacks %q: %s", want, got)
 		}

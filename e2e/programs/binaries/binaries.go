@@ -32,7 +32,6 @@ var targets = map[string]string{
 var sources = map[string]string{
 	Hostile:     "e2e/cmd/hostile",
 	Probe:       "e2e/cmd/probe",
-	InPod:       "e2e/bench/inpod",
 	BoundedRunc: "e2e/offline/bounded-runc",
 	Pause:       "e2e/offline/nodeimage/recipe/pause",
 }
@@ -50,7 +49,6 @@ const (
 	// Helper programs of the tests.
 	Hostile     = "hostile"
 	Probe       = "probe"
-	InPod       = "inpod"
 	BoundedRunc = "bounded-runc"
 	Pause       = "pause"
 )

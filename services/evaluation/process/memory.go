@@ -15,8 +15,8 @@ import (
 const (
 	// minMemory is the minimum memory limit of an executable, in bytes: enough for a Go or Python program with a small list.
 	minMemory = 64 << 20
-	// memoryPerByte is the memory that an executable may need per byte of its list. BenchmarkProcessMemory in e2e/bench measures it:
-	// set-labels needs 30 with frequent garbage collection and 60 without, apply-replacements needs 70.
+	// memoryPerByte is the memory that an executable may need per byte of its list. "make bench" measures it: set-labels
+	// needs 30 with frequent garbage collection and 60 without, apply-replacements needs 70.
 	memoryPerByte = 72
 	// limitGranularity is the granularity of limits that depend on the list size, in bytes. Because limits are rounded up to it, a standby
 	// process that was started with the limits of one call fits the next call, too.
