@@ -21,7 +21,7 @@ import (
 // configFile is the configPath of a function that is evaluated by Function.
 const configFile = "function-config"
 
-// Function evaluates one function on resources like `kpt fn eval`. It honors the function's selectors and uses config, which
+// Function evaluates one function on resources like `kpt fn eval`. It honours the function's selectors and uses config, which
 // may be nil, instead of the function's own functionConfig. Input and output resources have no package annotation, because they
 // belong to one directory regardless of packages in it. Path and index annotations of the output have the same keys as those of
 // the input, or are absent if the input has none. Function uses the options Evaluator, Exec, ImagePrefix, Tags, AllowDeletion

@@ -41,7 +41,7 @@ func text(r *yaml.RNode, path ...string) string {
 }
 
 // CheckKRM returns an error unless the resource is a KRM resource, which has apiVersion, kind and metadata.name. Kustomization
-// files, recognized by name or type, always pass. The error texts are kpt's.
+// files, recognised by name or type, always pass. The error texts are kpt's.
 func CheckKRM(r *yaml.RNode) error {
 	apiVersion, kind, name := APIVersion(r), Kind(r), Name(r)
 	if apiVersion != "" && kind != "" && name != "" || isKustomization(r) {

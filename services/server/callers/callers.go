@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package callers authorizes clients of a gRPC server: clients with certificates, and service accounts with tokens of a
+// Package callers authorises clients of a gRPC server: clients with certificates, and service accounts with tokens of a
 // Kubernetes cluster.
 package callers
 
@@ -49,7 +49,7 @@ type refusal struct {
 	text   string
 }
 
-// Gate authorizes callers. Safe for concurrent use.
+// Gate authorises callers. Safe for concurrent use.
 type Gate struct {
 	flags   Flags
 	tokens  *tokens
@@ -94,7 +94,7 @@ func (g *Gate) Permit(ctx context.Context, method string) error {
 	return status.Error(refused.code, refused.text)
 }
 
-// authorize authorizes a caller by its certificate, or else by its token.
+// authorize authorises a caller by its certificate, or else by its token.
 func (g *Gate) authorize(ctx context.Context) *refusal {
 	byCertificate := g.certificate(ctx)
 	if byCertificate == nil || g.tokens == nil {

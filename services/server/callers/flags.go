@@ -31,7 +31,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.ServiceAccounts, "allowed-service-accounts", nil, "comma-separated list of service accounts whose tokens to accept, NAMESPACE/NAME; a trailing * matches any suffix")
 }
 
-// Enabled reports whether callers are authorized at all.
+// Enabled reports whether callers are authorised at all.
 func (f *Flags) Enabled(tls *certificates.ServerFlags) bool {
 	return tls.Files.Authorities != "" || f.Audience != ""
 }

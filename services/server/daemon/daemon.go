@@ -36,7 +36,7 @@ type Settings struct {
 	// HeapShare is the part of the container's memory limit that the server's heap may use, above 0 and at most 1. The server's
 	// child processes need the rest.
 	HeapShare float64
-	// Security secures connections and authorizes callers.
+	// Security secures connections and authorises callers.
 	Security Security
 }
 

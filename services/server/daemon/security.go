@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
-// Security secures the connections of a server and authorizes its callers. The zero value does neither.
+// Security secures the connections of a server and authorises its callers. The zero value does neither.
 type Security struct {
 	TLS     certificates.ServerFlags
 	Callers callers.Flags

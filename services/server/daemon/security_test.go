@@ -64,7 +64,7 @@ func apiServer(t *testing.T, token string) string {
   clusters: [{name: a, cluster: {server: "`+server.URL+`"}}], contexts: [{name: a, context: {cluster: a}}]}`))
 }
 
-// A server with all security settings authorizes callers by certificates and by tokens, and answers kubelets in plain text.
+// A server with all security settings authorises callers by certificates and by tokens, and answers kubelets in plain text.
 func TestSecurity(t *testing.T) {
 	t.Parallel()
 	authority := certificatestest.New(t, "authority")

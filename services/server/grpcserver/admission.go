@@ -67,7 +67,7 @@ func readers(o Options) int {
 	return max(int(o.Budget.Total()/2/int64(o.MaxMessageSize)), least)
 }
 
-// RegisterService registers a service. Calls of its unary methods are authorized and wait for the budget before their requests
+// RegisterService registers a service. Calls of its unary methods are authorised and wait for the budget before their requests
 // are read.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	own := *desc
@@ -76,7 +76,7 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		if s.permit != nil {
 			own.Methods[i].Handler = s.permitted(m.Handler, "/"+desc.ServiceName+"/"+m.MethodName)
 		}
-		// Authorize first, so that unauthorized calls do not take up readers.
+		// Authorize first, so that unauthorised calls do not take up readers.
 		if s.admission != nil {
 			own.Methods[i].Handler = s.admission.admitted(own.Methods[i].Handler)
 		} else {

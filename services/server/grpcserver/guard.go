@@ -14,19 +14,19 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// Guard secures connections and authorizes callers. The zero value accepts every caller in plain text.
+// Guard secures connections and authorises callers. The zero value accepts every caller in plain text.
 type Guard struct {
 	// Credentials secure connections; nil means plain text.
 	Credentials credentials.TransportCredentials
-	// Permit authorizes the caller of a method before its request is read; nil permits all callers. The error is a status
-	// error. The health service is not authorized.
+	// Permit authorises the caller of a method before its request is read; nil permits all callers. The error is a status
+	// error. The health service is not authorised.
 	Permit func(ctx context.Context, method string) error
 	// Health is a listener that serves only the health service, in plain text, because gRPC probes of kubelets do not support
 	// TLS; nil means none. Serve closes it.
 	Health net.Listener
 }
 
-// permitted wraps the handler of a unary method. It rejects unauthorized callers before it reads the request.
+// permitted wraps the handler of a unary method. It rejects unauthorised callers before it reads the request.
 func (s *Server) permitted(handle grpc.MethodHandler, method string) grpc.MethodHandler {
 	return func(impl any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
 		return handle(impl, ctx, func(request any) error {
@@ -38,7 +38,7 @@ func (s *Server) permitted(handle grpc.MethodHandler, method string) grpc.Method
 	}
 }
 
-// permitStream authorizes the callers of streams, except health watches.
+// permitStream authorises the callers of streams, except health watches.
 func (s *Server) permitStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if s.permit != nil && info.FullMethod != grpc_health_v1.Health_Watch_FullMethodName {
 		if err := s.permit(stream.Context(), info.FullMethod); err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// Unauthorized calls are rejected before the request is read, for unary methods and streams. Health is open to all.
+// Unauthorised calls are rejected before the request is read, for unary methods and streams. Health is open to all.
 func TestPermit(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

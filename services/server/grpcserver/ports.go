@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/services/server/connections"
 )
 
-// portLimits limit the resources that clients of a port can use, authorized or not.
+// portLimits limit the resources that clients of a port can use, authorised or not.
 type portLimits struct {
 	// connections is the maximum number of connections, perPeer that of one address. streams is the maximum number of
 	// concurrent calls per connection.

@@ -65,7 +65,7 @@ type Options struct {
 	Budget *evaluation.Budget
 	// Weigh returns the weight of a request in the budget, in bytes, if it exceeds the request's size. Nil means the size.
 	Weigh func(request proto.Message) int64
-	// Guard secures connections and authorizes callers.
+	// Guard secures connections and authorises callers.
 	Guard Guard
 	// Logger logs panics and the steps of a shutdown.
 	Logger *slog.Logger
