@@ -222,7 +222,7 @@ func TestMomentErrors(t *testing.T) {
 		"condition":          {patch(&taskhandlerv1.Revision{Kptfile: &taskhandlerv1.KptfilePatch{Conditions: &taskhandlerv1.Conditions{Items: []*taskhandlerv1.Condition{{Type: "a", Status: "Maybe"}}}}}), codes.InvalidArgument, "revision.kptfile.conditions.items[0].status"},
 		"draft outside":      {patch(draft, "../a", cm), codes.InvalidArgument, `files: path "../a" names no file inside the package`},
 		"a release":          {replace(&taskhandlerv1.Revision{Lifecycle: "Published"}, nil, "Kptfile", head), codes.FailedPrecondition, `lifecycle value "Published"; package must be Draft`},
-		"by nothing":         {replace(draft, []string{"Kptfile", head}), codes.InvalidArgument, "cannot replace all resources of a package by none"},
+		"by nothing":         {replace(draft, []string{"Kptfile", head}), codes.InvalidArgument, "cannot remove all resources of a package"},
 		"resource outside":   {replace(draft, nil, "../a", cm), codes.InvalidArgument, `path "../a" names no file inside the package`},
 		"resource twice":     {replace(draft, nil, "a", cm, "a", cm), codes.InvalidArgument, `resources: path "a" names a file that is there already`},
 		"response too large": {apply(&taskhandlerv1.ApplyTaskRequest{Task: clone("a.yaml", large, "b", strings.Repeat("x", 7900))}), codes.ResourceExhausted, "the response is larger than max"},
