@@ -24,7 +24,7 @@ import (
 )
 
 // createErrors returns the errors of an API server that gets create requests for the manifests. The keys are invalid manifests. The program
-// has a go.mod file of its own, because the libraries of the API server would take minutes to link into this test.
+// is built with the node image's go.mod file, so that e2e does not depend on the API server's modules.
 func createErrors(t *testing.T, manifests []string) map[string]string {
 	t.Helper()
 	in, err := json.Marshal(manifests)
