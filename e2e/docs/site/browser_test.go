@@ -44,8 +44,20 @@ func start(ctx context.Context, t *testing.T, path string, args ...string) *exec
 		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars", "--user-data-dir=" + t.TempDir(),
 	}
 	cmd := exec.CommandContext(ctx, path, slices.Concat(flags, args)...)
-	// A browser that is killed leaves processes behind that write to its profile.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// The browser's processes write to its profile, which the test deletes after they have ended.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
+	t.Cleanup(func() {
+		if cmd.Process == nil {
+			return
+		}
+		for range 500 {
+			if syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) != nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
 	return cmd
 }

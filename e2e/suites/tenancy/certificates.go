@@ -69,7 +69,7 @@ func checkHealth(ctx context.Context, pod *corev1.Pod, certificate *tls.Certific
 	return err
 }
 
-// runnerCertificate creates a certificate as the function runners of an installation do.
+// runnerCertificate creates a certificate chain as the function runners of an installation do: their own certificate and the authority's.
 func runnerCertificate(ctx context.Context, f *fixture.Fixture) *tls.Certificate {
 	GinkgoHelper()
 	secret, err := f.Client.CoreV1().Secrets(f.Release.Namespace).Get(ctx, podAuthority, metav1.GetOptions{})
@@ -85,5 +85,5 @@ func runnerCertificate(ctx context.Context, f *fixture.Fixture) *tls.Certificate
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, authority.Leaf, key.Public(), authority.PrivateKey)
 	Expect(err).NotTo(HaveOccurred())
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return &tls.Certificate{Certificate: [][]byte{der, authority.Leaf.Raw}, PrivateKey: key}
 }
