@@ -30,10 +30,15 @@ functionConfig: {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data
 `
 
 // call calls a function in a loop, and prints a line after each call: the numbers of calls that succeeded and failed, and the last error.
+// Calls before the first success do not count, because nodes need time to program a new Service.
 func call(ctx context.Context, target, image string) {
 	succeeded, failed, last := 0, 0, ""
 	for ; ctx.Err() == nil; time.Sleep(pause) {
 		if err := callOnce(ctx, target, image); err != nil {
+			if succeeded == 0 {
+				fmt.Println("not reached yet:", err)
+				continue
+			}
 			failed++
 			last = time.Now().UTC().Format(time.TimeOnly) + " " + strings.ReplaceAll(err.Error(), "\n", " ")
 		} else {

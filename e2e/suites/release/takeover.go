@@ -27,8 +27,9 @@ func installPorch(ctx context.Context) *install.Porch {
 	porch, err := f.InstallPorch(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx context.Context) {
-		Expect(f.Remove(ctx)).To(Succeed())
+		left := f.Leave()
 		Expect(porch.Delete(ctx)).To(Succeed())
+		Expect(left).To(Succeed())
 	})
 	return porch
 }
@@ -68,7 +69,7 @@ func runners(ctx context.Context) (krmfn, porch []corev1.Pod) {
 }
 
 // watchFunctionPods watches until the returned function is called, which returns the function pods that were terminating while a function
-// runner of krmfn existed.
+// runner of krmfn was running.
 func watchFunctionPods(ctx context.Context) (stop func() []string) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -81,7 +82,7 @@ func watchFunctionPods(ctx context.Context) (stop func() []string) {
 				continue
 			}
 			krmfn, err := f.Client.CoreV1().Pods(f.Release.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=function-runner,app.kubernetes.io/name=krmfn"})
-			if err != nil || len(krmfn.Items) == 0 {
+			if err != nil || !slices.ContainsFunc(krmfn.Items, func(pod corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning }) {
 				continue
 			}
 			for _, pod := range pods.Items {

@@ -62,7 +62,7 @@ var _ = Describe("From Porch's function runner to krmfn's and back, by the docum
 		long := make(chan error, 1)
 		caller := f.Caller(ctx)
 		go func() {
-			_, err := caller.Evaluate(ctx, image, hostile.List(20*time.Second))
+			_, err := caller.Evaluate(ctx, image, hostile.List(30*time.Second))
 			long <- err
 		}()
 		check()
@@ -73,7 +73,7 @@ var _ = Describe("From Porch's function runner to krmfn's and back, by the docum
 		early := watchFunctionPods(ctx)
 		Expect(f.Leave()).To(Succeed())
 		Expect(early()).To(BeEmpty(), "function pods that were deleted before the function runners had ended")
-		Expect(long).To(Receive(BeNil()))
+		Eventually(ctx, long).WithTimeout(10 * time.Second).Should(Receive(BeNil()))
 		Expect(f.AwaitSettled(ctx)).To(Succeed())
 		check()
 
