@@ -45,7 +45,7 @@ func TestArguments(t *testing.T) {
 		Sources: options.Sources{Images: []string{"set-labels:v1", "r.io/b:v1", "r.io/b:v1", "a", "BAD:v1", "b c", ""}}, Prefix: "p.io/fn/",
 	})
 	want(t, found, true, []string{"p.io/fn/a", "p.io/fn/set-labels:v1", "r.io/b:v1"}, map[string]string{
-		"BAD:v1": "invalid", "b c": "no part of a reference", "": "image is empty",
+		"BAD:v1": "invalid", "b c": "not allowed in a reference", "": "image is empty",
 	})
 }
 
@@ -181,7 +181,7 @@ func TestFunctionConfigs(t *testing.T) {
 		elsewhere,
 	)})
 	want(t, found, false, []string{"p.io/a:v1", "p.io/a:v2", "p.io/b:v1", "r.io/x/a:v1", "r.io/x/a:v2"}, map[string]string{
-		"FunctionConfig odd": "not understood", "p.io/f:v 1": "no part of a reference",
+		"FunctionConfig odd": "not understood", "p.io/f:v 1": "not allowed in a reference",
 	})
 	if len(found.Notes) != 1 || !strings.Contains(found.Notes[0], "FunctionConfig tagless") {
 		t.Errorf("notes are %q", found.Notes)

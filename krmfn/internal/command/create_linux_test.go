@@ -75,7 +75,7 @@ func TestCreateErrors(t *testing.T) {
 		"image --to oci:x " + full + "/none":              "no such file",
 		"image --to oci:x --platform linux/amd64 /bin/sh": "programs are already built for a platform",
 		"image --to oci:x /bin/sh /bin/sh":                "name one program for each platform",
-		"image --to oci:x /bin/sh":                        "build it with CGO_ENABLED=0, or name a base image",
+		"image --to oci:x /bin/sh":                        "build it with CGO_ENABLED=0, or set a base image",
 	} {
 		got := krmfn(t, append([]string{"create"}, strings.Fields(args)...)...)
 		if got.code == 0 {
