@@ -48,7 +48,7 @@ var _ = Describe("The command, through the API server", Label("smoke"), Ordered,
 		_, err := krmfn(ctx, "render", pkg, "--runner", address)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(podsOf(ctx, image)).To(HaveLen(1))
-		Expect(krmfn(ctx, "functions", "--runner", address+":grpc")).To(ContainSubstring(image))
+		Expect(krmfn(ctx, "functions", "--runner", address+":9445")).To(ContainSubstring(image))
 
 		runners, err := f.Runners(ctx)
 		Expect(err).NotTo(HaveOccurred())

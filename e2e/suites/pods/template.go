@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	templateName = "kpt-function-eval-pod-template"
+	templateName = "krmfn-function-pod-template"
 	// readyTimeout is the ready timeout of pods in these specs.
 	readyTimeout = 20 * time.Second
 )
