@@ -39,7 +39,10 @@ var _ = Describe("With NetworkPolicies", Label("release"), func() {
 
 		runner := f.AddressOf(ctx, f.Release.Namespace, "app=function-runner")
 		tasks := f.AddressOf(ctx, f.Release.Namespace, "app=task-handler")
-		function := f.AddressOf(ctx, f.Release.FunctionNamespace, "krmfn.dev/pool")
+		pods, err := f.FunctionPods(ctx, image)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(pods).To(HaveLen(1))
+		function := pods[0].Status.PodIP
 		warmer := f.AddressOf(ctx, f.Release.Namespace, "app=image-warmer")
 		calls, renders, evaluations := runner+":9445", tasks+":9447", function+":9446"
 		metrics := []string{runner + ":9464", tasks + ":9464", function + ":9464", warmer + ":9464"}
