@@ -108,12 +108,12 @@ func TestOnlyFunctionRunnersMayCall(t *testing.T) {
 		"current authority":                  {client(t, now, long, wrapperapi.RunnerName), ""},
 		"previous authority":                 {client(t, before, long, wrapperapi.RunnerName), ""},
 		"foreign authority of the same name": {client(t, foreign, long, wrapperapi.RunnerName), "bad certificate"},
-		"foreign authority, with a trusted one that did not sign it": {sending(t, foreign, now.PEM, long, wrapperapi.RunnerName), "bad certificate"},
-		"without its authority": {sending(t, now, nil, long, wrapperapi.RunnerName), "bad certificate"},
-		"expired":               {client(t, now, time.Minute, wrapperapi.RunnerName), "bad certificate"},
-		"another name":          {client(t, now, long, "pod.krmfn.dev"), "bad certificate"},
-		"no name":               {client(t, now, long), "bad certificate"},
-		"no certificate":        {&tls.Config{InsecureSkipVerify: true}, "certificate required"},
+		"foreign, sent with a trusted one":   {sending(t, foreign, now.PEM, long, wrapperapi.RunnerName), "bad certificate"},
+		"without its authority":              {sending(t, now, nil, long, wrapperapi.RunnerName), "bad certificate"},
+		"expired":                            {client(t, now, time.Minute, wrapperapi.RunnerName), "bad certificate"},
+		"another name":                       {client(t, now, long, "pod.krmfn.dev"), "bad certificate"},
+		"no name":                            {client(t, now, long), "bad certificate"},
+		"no certificate":                     {&tls.Config{InsecureSkipVerify: true}, "certificate required"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
