@@ -42,7 +42,7 @@ const (
 	exitUsage = 2
 )
 
-// keychain is that of clouds in binaries with the build tag cloudkeychains, else nil.
+// keychain resolves the credentials of cloud registries in binaries with the build tag cloudkeychains. Otherwise it is nil.
 var keychain authn.Keychain
 
 func main() {

@@ -43,8 +43,7 @@ cat >/dev/null
 printf 'kind: ResourceList\nitems: []\n'
 `
 
-// A function runs as the user of its wrapper server, and gets at nothing of it all the same: not at the key of its connections, not at
-// calls of others.
+// A function runs as the same user as its wrapper server, but can read neither the server's private key nor other callers' requests.
 func TestHostileFunction(t *testing.T) {
 	t.Parallel()
 	authority := certificatestest.New(t, "authority")

@@ -37,12 +37,12 @@ type Options struct {
 	Policy string
 	// IgnoreFailures has the exit code be 0 though images have failed.
 	IgnoreFailures bool
-	// Namespace is that of the function pods and of FunctionConfig objects.
+	// Namespace is the namespace of function pods and FunctionConfig objects.
 	Namespace string
 	// Kubeconfig is a file; empty means the usual places.
 	Kubeconfig string
 	Resolve    struct {
-		// Parallel is how many images are asked for at once, and Timeout the most time for one.
+		// Parallel is the maximum number of concurrent lookups, and Timeout is the maximum time for one lookup.
 		Parallel int
 		Timeout  time.Duration
 		// Jitter is the most time that passes before the first one; how much is chance.
@@ -94,10 +94,10 @@ type Sources struct {
 	FunctionConfigs bool
 }
 
-// Pulls say how nodes are made to pull.
+// Pulls configures the pods that make nodes pull images.
 type Pulls struct {
-	// WrapperImage is the image of the wrapper server, and Injection how it is brought together with an image. With
-	// injection.Auto the cluster is asked, and where image volumes do not work all the same, init containers take their place.
+	// WrapperImage is the image of the wrapper server, and Injection is the way to add it to a pod. injection.Auto uses image volumes if
+	// the cluster supports them, and init containers otherwise, or if image volumes fail.
 	WrapperImage string
 	Injection    injection.Method
 	// NodeSelector and Tolerations choose the nodes; an empty selector chooses all.
@@ -107,7 +107,7 @@ type Pulls struct {
 	User string
 	// PullSecrets are names of Secrets in the namespace.
 	PullSecrets []string
-	// MaxParallel is how many pulls run at once, and MaxPerNode how many on one node; both at least 1.
+	// MaxParallel is the maximum number of concurrent pulls, and MaxPerNode the maximum on one node. Both are at least 1.
 	MaxParallel, MaxPerNode int
 	// Timeout is the most time that one pull may take. The kubelet ends a pod then whose maker has gone.
 	Timeout time.Duration
@@ -139,12 +139,12 @@ func Parse(args, environ []string) (Options, error) {
 	return o, o.validate()
 }
 
-// NeedsCluster tells whether a cluster is asked, or written to.
+// NeedsCluster reports whether the image warmer reads from a cluster or writes to it.
 func (o *Options) NeedsCluster() bool {
 	return o.Prepull.Enabled || o.Sources.FunctionConfigs || o.Publishes()
 }
 
-// Publishes tells whether metadata goes to a ConfigMap.
+// Publishes reports whether the image warmer writes metadata to a ConfigMap.
 func (o *Options) Publishes() bool { return o.Metadata.File == "" && o.Metadata.ConfigMap != "" }
 
 // validate names every flag that is wrong.

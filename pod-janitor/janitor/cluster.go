@@ -26,7 +26,7 @@ import (
 	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
-// requestTimeout is how long the API server may take for what is carried out though the janitor was told to end.
+// requestTimeout limits the requests that the janitor sends after it was told to end.
 const requestTimeout = 10 * time.Second
 
 // Clients makes clients for the objects of a namespace.
@@ -96,7 +96,7 @@ func (c *Config) Connect() error {
 	return nil
 }
 
-// pageSize is how many objects the API server is asked for at once.
+// pageSize is the maximum number of objects in one response to a list request.
 const pageSize = 500
 
 // list returns all that a sweep decides on, or an error: there is no list with holes, by which the Service of a pod that is not

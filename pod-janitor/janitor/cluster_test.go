@@ -216,7 +216,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// At most so many deletions begin in a second, the first one at once.
+// QPS limits the rate of delete requests. The first request is not delayed.
 func TestRate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

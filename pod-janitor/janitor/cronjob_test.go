@@ -106,7 +106,7 @@ func TestAllStopsCronJobsFirst(t *testing.T) {
 	}
 }
 
-// Nothing is deleted where the CronJob cannot be stopped: it would make it anew.
+// If the CronJob cannot be suspended, the janitor deletes nothing, because the CronJob would create the objects again.
 func TestAllWithoutTheRightToSuspend(t *testing.T) {
 	t.Parallel()
 	for resource, want := range map[string]string{

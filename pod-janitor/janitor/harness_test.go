@@ -43,7 +43,7 @@ func foreign(name string) *corev1.Pod {
 	return p
 }
 
-// service is that of the pod that has a name, there or not.
+// service returns the Service of the pod with the given name. The pod need not exist.
 func service(name, owner string, age time.Duration) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: labelled(name, age)}
 	s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID("uid-" + owner)}}

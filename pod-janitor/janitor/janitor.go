@@ -1,11 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package janitor sweeps the namespace of the function pods: it lists, decides, deletes and tells what it did.
+// Package janitor sweeps the namespace of function pods: it lists objects, decides which to delete, deletes them, and reports the result.
 //
-// It needs to list and delete pods and services there, to get and delete the one pull secret, and to create events in the
-// namespace of the pod that it runs in; with --stop-deployment also to get and scale these Deployments, and to list pods beside them;
-// with --stop-cronjob to patch these CronJobs, and to list and delete Jobs beside them; with --await-pods to list pods in their namespace.
+// It needs permission to list and delete pods and Services there, to get and delete the pull secret, and to create events in the janitor's
+// own namespace. Some flags need more in the namespaces that they name: --stop-deployment needs permission to get and scale the
+// Deployments and to list pods, --stop-cronjob to patch the CronJobs and to list and delete Jobs, and --await-pods to list pods.
 package janitor
 
 import (
@@ -45,8 +45,8 @@ func New(c Config) *Janitor {
 	return &Janitor{Config: c, limiter: rate.NewLimiter(rate.Limit(c.Options.QPS), 1)}
 }
 
-// Run sweeps once, or until ctx ends where there is an interval. Then errors are logged; else the error is that of the sweep. That ctx
-// ends between two deletions is an error only with Rules.All. It is called once.
+// Run sweeps once and returns the error of the sweep. With an interval, it sweeps until ctx ends and logs errors. If ctx ends between two
+// deletions, Run returns an error only with Rules.All. Call it once.
 func (j *Janitor) Run(ctx context.Context) error {
 	interval := j.Options.Interval
 	switch {

@@ -21,10 +21,10 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// testNamespace is that of all objects.
+// testNamespace is the namespace of all objects.
 const testNamespace = "fns"
 
-// kinds are those of the resources that there are.
+// kinds are the kinds of the simulated resources.
 var kinds = map[string]string{"pods": "Pod", "services": "Service", "secrets": "Secret"}
 
 // server is an API server: client-go's fake one, with what that lacks and a sweep relies on, pages and preconditions. It may be used by several goroutines.
@@ -50,10 +50,10 @@ func (s *server) Clients() Clients {
 	}
 }
 
-// request is what was asked for.
+// request is a recorded request.
 type request struct {
 	Verb, Resource, Name string
-	// List is that of a list, Delete that of a deletion, and Created what is to be made.
+	// List is set for list requests, Delete for delete requests, and Created for create requests.
 	List    metav1.ListOptions
 	Delete  metav1.DeleteOptions
 	Created runtime.Object
@@ -140,7 +140,7 @@ func (s *server) Before(f func(request) error) {
 	s.before = f
 }
 
-// Requests returns what was asked for since the last call.
+// Requests returns the requests since the last call of Requests.
 func (s *server) Requests() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,7 +43,7 @@ func (d *deployment) pods(labels map[string]string) *corev1.PodList {
 	return &corev1.PodList{Items: []corev1.Pod{pod}}
 }
 
-// deployments are those of porch-system, by name, which is the label of their pods, too.
+// deployments are the Deployments of porch-system, by name. The name is also the label of their pods.
 type deployments map[string]*deployment
 
 func (all deployments) react(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -132,7 +132,7 @@ func TestAllStopsDeploymentsFirst(t *testing.T) {
 	}
 }
 
-// Nothing is deleted where one of the Deployments cannot be stopped: it would make it anew.
+// If a Deployment cannot be scaled to zero, the janitor deletes nothing, because its pods would create the objects again.
 func TestAllWithoutTheRightToStop(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, stopArgs, everything()...)

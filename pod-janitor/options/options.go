@@ -30,7 +30,7 @@ const (
 
 // Options are the settings of a pod janitor. Each is the value of a flag, which Flags describes.
 type Options struct {
-	// Namespace is that of the function pods.
+	// Namespace is the namespace of the function pods.
 	Namespace string
 	// SecretName is the name of the pull secret that function runners keep; empty means that none is looked for.
 	SecretName string
@@ -44,7 +44,7 @@ type Options struct {
 	// AwaitPods are the NAMESPACE/SELECTOR of pods that Rules.All waits for, within StopTimeout, too.
 	AwaitPods   []string
 	StopTimeout time.Duration
-	// QPS is how many deletions are made in a second; MaxDeletions is how many in one sweep.
+	// QPS is the maximum number of deletions per second. MaxDeletions is the maximum number in one sweep.
 	QPS          float64
 	MaxDeletions int
 	// Timeout is maximum duration of one sweep, and Interval the pause between sweeps; with 0 there is one sweep.

@@ -77,7 +77,7 @@ func HeapShare(o options.Options) float64 {
 	return .9
 }
 
-// maxWaiting is how many calls may wait for their part of the memory.
+// maxWaiting is the maximum number of calls that wait for memory.
 const maxWaiting = 1000
 
 // New returns a task handler, which must be served. Errors say what in the configuration is wrong. The function runner need not be there yet.

@@ -176,7 +176,7 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// The result of a moment is that of a render of the same files.
+// Each step of a package revision returns the same result as a render of the same files.
 func TestMomentResult(t *testing.T) {
 	t.Parallel()
 	handler := client(t, nil)

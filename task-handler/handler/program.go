@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// maxDescribeTime is how long the executable of functions may take to list them.
+	// maxDescribeTime limits how long the functions executable may take to list its functions.
 	maxDescribeTime = 30 * time.Second
 	// processesPerProcessor is the number of function processes that run at once for each processor.
 	processesPerProcessor = 2

@@ -48,9 +48,9 @@ type Options struct {
 	LogFailureReasons bool
 	// Limits bound what calls may take.
 	Limits Limits
-	// DrainTimeout is how long running calls may take to finish at shutdown.
+	// DrainTimeout is the maximum time for running calls to finish during shutdown.
 	DrainTimeout time.Duration
-	// ShutdownDelay is how long new calls are still answered at shutdown.
+	// ShutdownDelay is the time during which the server still accepts new calls after shutdown begins.
 	ShutdownDelay time.Duration
 }
 
@@ -67,9 +67,9 @@ type Limits struct {
 	MaxBytesInFlight int64
 	// MaxRenderTime is the maximum duration of a render, including the time in the queue.
 	MaxRenderTime time.Duration
-	// MaxConcurrent is how many renders run at once; MaxQueued is how many more may wait.
+	// MaxConcurrent is the maximum number of concurrent renders. MaxQueued is the maximum number of renders that wait.
 	MaxConcurrent, MaxQueued int
-	// MaxParallelPackages is how many packages of one render are rendered at once.
+	// MaxParallelPackages is the maximum number of packages that one render processes concurrently.
 	MaxParallelPackages int
 }
 

@@ -30,7 +30,7 @@ type Run struct {
 	Rounds int
 	Turn   time.Duration
 
-	// quietLoad is the load average below which the machine is quiet, and patience is how long to wait for it.
+	// quietLoad is the load average below which the machine is quiet, and patience is the maximum time to wait for it.
 	quietLoad float64
 	patience  time.Duration
 	step      func(what string, do func() error) error

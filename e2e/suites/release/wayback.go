@@ -22,7 +22,7 @@ import (
 // pods, does not affect its calls.
 const executable = "ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.0"
 
-// serving is how long Porch's function runner must serve after the way back.
+// serving is the time for which Porch's function runner must answer calls after the way back.
 const serving = time.Minute
 
 var _ = Describe("From Porch's function runner to krmfn's and back, by the documented steps", Label("release"), SpecPriority(1), func() {

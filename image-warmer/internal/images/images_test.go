@@ -147,7 +147,7 @@ func TestConstraints(t *testing.T) {
 	c.Images = []string{"b:v1", "r.io/c"}
 	want(t, images.Collect(t.Context(), c), true, []string{"mirror.io/x/a:v1.2.4", "mirror.io/x/a:v2.0.1", "mirror.io/x/b:v1", "r.io/c"},
 		map[string]string{"p.io/a:>7": "highest version"})
-	// What the tags are is not known: it may be what was known before.
+	// The tags cannot be read. The previous ones may still be valid.
 	c.Tags, c.Images = lister{}, nil
 	want(t, images.Collect(t.Context(), c), false, nil, map[string]string{"p.io/a": "no way to p.io/a"})
 }

@@ -46,7 +46,7 @@ type result struct {
 	took  time.Duration
 }
 
-// images reports what registries have said. kept are the references that have metadata all the same.
+// images reports the answers of registries. kept are the failed references that keep the metadata of an earlier run.
 func (r *run) images(results []result, kept []string) {
 	for _, one := range results {
 		image := report.Image{Image: one.reference, Digest: one.image.Digest, Metadata: report.Resolved, Seconds: one.took.Seconds()}

@@ -185,7 +185,7 @@ func check(t *testing.T, want report.Report, got *report.Report) {
 	}
 }
 
-// What was known stays when a registry cannot be asked; the image counts as failed all the same.
+// If a registry does not answer, earlier metadata stays, and the image counts as failed.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	host, _ := newRegistry(t)

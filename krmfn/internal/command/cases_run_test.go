@@ -80,7 +80,7 @@ func (c *testCase) call(t *testing.T, p tool, pkg string, args []string) outcome
 	return outcome{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// args are those of the call, as kpt's runner of cases makes them.
+// args are the command line that kpt's test runner would use.
 func (c *testCase) args(pkg, results string) []string {
 	args := []string{"fn", "render", pkg}
 	if c.TestType == "eval" {
@@ -101,7 +101,7 @@ func (c *testCase) args(pkg, results string) []string {
 	return args
 }
 
-// evalArgs are those of an evaluation alone. Files that they name are in the case, not in the copy.
+// evalArgs are the arguments of krmfn eval only. They name files of the case, not of the copy.
 func (c *testCase) evalArgs() []string {
 	file := func(name string) string {
 		if name == "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 )
 
-// tagRegistry serves the tags of fn/set-labels and returns its address, with what is asked for.
+// tagRegistry serves the tags of fn/set-labels. It returns its address and the recorded requests.
 func tagRegistry(t *testing.T, tags string) (server *httptest.Server, address string) {
 	t.Helper()
 	mux := http.NewServeMux()

@@ -26,7 +26,7 @@ import (
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 )
 
-// porch is a function runner as Porch has it: it knows neither krmfn.evaluator.v1 nor health, and returns what it gets.
+// porch behaves like Porch's function runner: it has neither krmfn.evaluator.v1 nor a health service. It returns its input.
 type porch struct {
 	evaluatorgrpc.UnimplementedFunctionEvaluatorServer
 	fail error

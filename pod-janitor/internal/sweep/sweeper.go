@@ -18,7 +18,7 @@ import (
 type sweeper struct {
 	rules Rules
 	now   time.Time
-	// uids are those of all pods; names are their names, and those by which Services select them.
+	// uids are the UIDs of all pods. names are their names, and the names in the selectors of Services.
 	uids  map[types.UID]bool
 	names map[string]bool
 	// pullSecrets are the names that pods have in imagePullSecrets.
@@ -66,12 +66,12 @@ func (s *sweeper) past(t time.Time) time.Time {
 	return t
 }
 
-// lasted tells whether something has lasted for longer than a time since then.
+// lasted reports whether more than the given duration has passed since then.
 func (s *sweeper) lasted(since time.Time, than time.Duration) bool {
 	return s.now.Sub(s.past(since)) > than
 }
 
-// young tells whether an object is to be left alone whatever it looks like: it is new, or goes already.
+// young reports whether an object must stay regardless of its state, because it is new or already terminating.
 func (s *sweeper) young(o metav1.Object) bool {
 	return o.GetDeletionTimestamp() != nil || !s.lasted(o.GetCreationTimestamp().Time, s.rules.Grace)
 }
@@ -105,7 +105,7 @@ func (s *sweeper) ttl(pod *corev1.Pod) (time.Duration, error) {
 	return ttl, nil
 }
 
-// longestQuote is how much of an annotation is repeated, in bytes: anybody may have written anything.
+// longestQuote is the maximum number of bytes of an annotation in a message. Annotations may have any content.
 const longestQuote = 60
 
 func notUnderstood(annotation, text, want string) error {

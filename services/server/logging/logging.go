@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logging makes the loggers of all binaries alike, and has them say what is new.
+// Package logging creates the loggers of all binaries, and suppresses repeated errors.
 package logging
 
 import (
@@ -43,7 +43,7 @@ func level(verbosity int) slog.Level {
 // goroutine at a time.
 type Once struct{ last string }
 
-// New tells whether err, which may be nil for no problem, is to be logged: it is another one than at the last call.
+// New reports whether to log err: whether it differs from the error of the last call. A nil error means that there is no problem.
 func (o *Once) New(err error) bool {
 	before := o.last
 	o.last = ""

@@ -118,7 +118,7 @@ func code(resp evaluation.Response, err error) string {
 }
 
 const (
-	// headerTimeout is how long a scraper may take to ask, scrapeTimeout how long to ask and to take the answer.
+	// headerTimeout limits the time to receive a scrape request, and scrapeTimeout the time for the request and the response.
 	headerTimeout = 5 * time.Second
 	scrapeTimeout = 30 * time.Second
 	maxHeader     = 16 << 10

@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// maxTime is how long a check may take.
+// maxTime is the maximum duration of a check.
 const maxTime = 20 * time.Second
 
 // Command returns the command, for a program.

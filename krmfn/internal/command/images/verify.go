@@ -46,7 +46,7 @@ func (v *verification) addFlags(set *pflag.FlagSet) {
 	set.StringArrayVar(&v.predicateTypes, "predicate-type", nil, "verify an in-toto attestation of this type instead of the signature; may be repeated")
 }
 
-// keyless tells whether a flag about certificates is given.
+// keyless reports whether a flag for certificates is set.
 func (v *verification) keyless() bool {
 	return v.identity != "" || v.identityRegExp != "" || v.oidcIssuer != "" || v.trustedRoot != ""
 }

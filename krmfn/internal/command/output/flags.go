@@ -110,14 +110,14 @@ func (f *Flags) MakeResultsDir() error {
 	return nil
 }
 
-// JSON tells whether a JSON document is asked for.
+// JSON reports whether the output is a JSON document.
 func (f *Flags) JSON() bool { return f.format == formatJSON }
 
-// ToStdout tells whether the output goes to the standard output.
+// ToStdout reports whether the output goes to standard output.
 func (f *Flags) ToStdout() bool { return f.Target == Stdout || f.Target == Unwrap }
 
-// Deletes tells whether output may be empty: it is asked for, or nothing that is read would be lost.
+// Deletes reports whether the output may be empty: a flag permits it, or the input stays as it is.
 func (f *Flags) Deletes() bool { return f.AllowDeletion || f.ToStdout() }
 
-// inPlace tells whether what is read is changed.
+// inPlace reports whether the output replaces the input.
 func (f *Flags) inPlace() bool { return f.Target == "" && !f.DryRun && !f.Check }

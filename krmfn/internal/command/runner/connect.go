@@ -39,11 +39,11 @@ import (
 )
 
 const (
-	// healthTimeout is how long a function runner may take to answer whether it serves.
+	// healthTimeout limits the health check of a function runner.
 	healthTimeout = 5 * time.Second
-	// maxListTime is how long a registry may take to list the tags of an image.
+	// maxListTime limits the request for the tags of an image.
 	maxListTime = 10 * time.Second
-	// maxExecTime is how long a function that is a command line may run, as in kpt.
+	// maxExecTime is the maximum run time of a function with exec, as in kpt.
 	maxExecTime = 5 * time.Minute
 )
 

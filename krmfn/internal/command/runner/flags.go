@@ -34,9 +34,9 @@ var porchNames = map[string]string{
 
 // Flags say what evaluates functions.
 type Flags struct {
-	// Address is that of a function runner; empty means none.
+	// Address is the address of a function runner. Empty means none.
 	Address string
-	// Limits are those of messages to and from the function runner.
+	// Limits are the size limits of messages to and from the function runner.
 	Limits runtime.Limits
 	// ImagePrefix is put before images that have no slash.
 	ImagePrefix string
