@@ -132,7 +132,11 @@ func (m measured) matrix(title string, columns ...column) (string, error) {
 		}
 		lines = append(lines, line)
 	}
-	return table(header, lines) + fmt.Sprintf("\nCalls for each value: %d to %d.\n", slices.Min(counts), slices.Max(counts)), nil
+	number := strconv.FormatInt(slices.Min(counts), 10)
+	if most := slices.Max(counts); most > slices.Min(counts) {
+		number += " to " + strconv.FormatInt(most, 10)
+	}
+	return table(header, lines) + "\nCalls for each value: " + number + ".\n", nil
 }
 
 // atRate returns a table of latencies at the constant rate.
