@@ -30,8 +30,8 @@ func Fingerprint(c *x509.Certificate) string {
 }
 
 // VerifyRunner checks the certificates that a client sent, its own first: a trusted authority must have signed it for function runners.
-// trusted holds the fingerprints of the authorities. The client must send the certificate of the authority, too. sent must not be empty, which
-// tls.RequireAnyClientCert ensures.
+// trusted holds the fingerprints of the authorities. The client must send the certificate of the authority, too. sent must not be
+// empty; tls.RequireAnyClientCert ensures that.
 func VerifyRunner(sent []*x509.Certificate, trusted []string) error {
 	// An empty pool of roots trusts nobody. Without a pool, the system's roots would be trusted.
 	options := x509.VerifyOptions{
