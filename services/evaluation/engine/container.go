@@ -154,6 +154,8 @@ func (e *Evaluator) runInReusableContainer(ctx context.Context, fn *function, c 
 		e.discard(fn, c)
 		return process.Outcome{ExitCode: -1}, &ContainerError{Engine: e.client.Name, Image: fn.image.ref, Err: fmt.Errorf("the container ended during a call: %w", err)}
 	default:
+		// Standard error is copied concurrently: a warning may come after the greeting.
+		e.warnings(c.stderr.take())
 		fn.idle <- c
 	}
 	return outcome, ran
@@ -183,6 +185,7 @@ func (c *container) close() {
 		c.remove()
 	}
 	c.kill()
+	c.evaluator.warnings(c.stderr.take())
 }
 
 func (c *container) end(ctx context.Context) {

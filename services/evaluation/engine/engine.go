@@ -8,7 +8,6 @@
 // A container is reused for all calls of a function if it can run the entrypoint, which is this program, mounted read-only. Each call
 // gets a new container if it cannot: if the engine runs on another machine, if this program is not a static Linux executable, or if
 // there are mounts. Close, a canceled call, and the engine (after this process exits) remove containers.
-// gone.
 package engine
 
 import (
@@ -163,15 +162,15 @@ func (e *Evaluator) limits(ctx context.Context) []string {
 
 // Close removes the reusable containers. No call may be running.
 func (e *Evaluator) Close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	var closing sync.WaitGroup
+	e.mu.Lock()
 	for _, fn := range e.functions {
 		for len(fn.idle) > 0 {
 			closing.Go((<-fn.idle).close)
 			fn.live--
 		}
 	}
+	e.mu.Unlock()
 	closing.Wait()
 	e.processes.Close()
 }

@@ -115,6 +115,21 @@ func TestContainerIsReused(t *testing.T) {
 	}
 }
 
+// The engine's standard error is read concurrently with a container's output, so its warnings may come after the greeting.
+func TestLateWarningIsReported(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, engine.Docker, ref)
+	if err := os.WriteFile(f.path("late"), []byte("WARNING: late"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, recorded := f.evaluator(t, engine.Options{Entrypoint: "/krmfn"})
+	succeeds(t, e, ref)
+	e.Close()
+	if diff := cmp.Diff([]string{warning, "docker: WARNING: late"}, recorded.warned); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
 // none checks that no container runs.
 func (f fakeEngine) none(t *testing.T) {
 	t.Helper()

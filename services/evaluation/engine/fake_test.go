@@ -59,6 +59,7 @@ func fakeFunction() int {
 //	broken                       if it exists, all containers fail
 //	controllers                  output of podman info
 //	warning                      a line to write before each container
+//	late                         a line to write when a reusable container ends
 //	log                          arguments of each command
 //	containers/NAME              exists while the container runs
 type fakeEngine struct{ dir, name string }
@@ -203,6 +204,9 @@ func (f fakeEngine) start(args []string) int {
 		if err := entrypoint.Serve(context.Background(), args[i+1:], entrypoint.Scratch{Dirs: []string{dir}, Root: dir}, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 125
+		}
+		if text, err := os.ReadFile(f.path("late")); err == nil {
+			fmt.Fprintf(os.Stderr, "%s\n", text)
 		}
 		return 0
 	}
