@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # All Go modules of this repository, the commands to build, and the architectures to build images for.
-MODULES  := proto services services/images/credentials services/images/signatures functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/release
+MODULES  := proto . internal/providers functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/release
 COMMANDS := function-runner wrapper-server pod-janitor image-warmer task-handler krmfn functions/cmd/functions
 PROGRAMS := $(notdir $(COMMANDS)) functions-light
 ARCHES   ?= amd64 arm64
@@ -48,14 +48,14 @@ HELM4     := go -C tools/helm4 tool
 GINKGO = go -C e2e tool ginkgo run --tags e2e,grpcnotrace --procs="$(PROCS)" --fail-on-empty --poll-progress-after=3m $(if $(CI),--no-color) --label-filter="$(LABELS)" $(if $(FOCUS),--focus="$(FOCUS)")
 
 # Static, stripped and reproducible binaries.
-LDFLAGS  := -s -w -X github.com/krmfn/krmfn/services/server/version.release=$(VERSION)
+LDFLAGS  := -s -w -X github.com/krmfn/krmfn/internal/server/version.release=$(VERSION)
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -tags grpcnotrace
 
 # The commit that benchmarks measure. The first of them changes a report.
 MEASURED = $(shell git rev-parse --short HEAD; git diff --quiet HEAD -- ':!e2e/bench/reports' || echo and uncommitted changes)
 
 # The modules with concurrent code, whose tests run with the race detector. It needs all their dependencies compiled once more.
-RACE_MODULES := services services/images/credentials services/images/signatures wrapper-server function-runner pod-janitor image-warmer task-handler krmfn
+RACE_MODULES := . internal/providers wrapper-server function-runner pod-janitor image-warmer task-handler krmfn
 
 # Selects the packages that have tests, because go test prints a line for each package without tests.
 TESTED := {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
@@ -116,7 +116,7 @@ endef
 ##@ Check
 
 .PHONY: test check bench bench-go fuzz fuzz-targets mutate vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows lint-site $(MODULES:%=test/%) $(MODULES:%=lint/%)
-test: $(MODULES:%=test/%) ## Test all modules, those with concurrent code with the race detector (one module: make test/services)
+test: $(MODULES:%=test/%) ## Test all modules, those with concurrent code with the race detector (one module: make test/krmfn; the one of services and internal: make test/.)
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
 $(RACE_MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
 $(RACE_MODULES:%=test/%): DETECT := $(RACE)

@@ -9,12 +9,12 @@ require (
 	github.com/gofrs/flock v0.13.0
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
+	github.com/krmfn/krmfn v0.1.0
 	github.com/krmfn/krmfn/function-runner v0.0.0
 	github.com/krmfn/krmfn/image-warmer v0.0.0
+	github.com/krmfn/krmfn/internal/providers v0.0.0
 	github.com/krmfn/krmfn/pod-janitor v0.0.0
 	github.com/krmfn/krmfn/proto v0.1.0
-	github.com/krmfn/krmfn/services v0.1.0
-	github.com/krmfn/krmfn/services/images/signatures v0.0.0
 	github.com/krmfn/krmfn/task-handler v0.0.0
 	github.com/mattfenwick/cyclonus v0.5.6
 	github.com/moby/sys/capability v0.5.0
@@ -208,12 +208,12 @@ require (
 )
 
 replace (
+	github.com/krmfn/krmfn => ..
 	github.com/krmfn/krmfn/function-runner => ../function-runner
 	github.com/krmfn/krmfn/functions => ../functions
 	github.com/krmfn/krmfn/image-warmer => ../image-warmer
 	github.com/krmfn/krmfn/pod-janitor => ../pod-janitor
 	github.com/krmfn/krmfn/proto => ../proto
-	github.com/krmfn/krmfn/services => ../services
 	github.com/krmfn/krmfn/task-handler => ../task-handler
 )
 
@@ -222,9 +222,7 @@ tool (
 	helm.sh/helm/v3/cmd/helm
 )
 
-replace github.com/krmfn/krmfn/services/images/credentials => ../services/images/credentials
-
-replace github.com/krmfn/krmfn/services/images/signatures => ../services/images/signatures
+replace github.com/krmfn/krmfn/internal/providers => ../internal/providers
 
 // The newest that cyclonus, which evaluates network policies in tests, builds with.
 replace github.com/olekukonko/tablewriter => github.com/olekukonko/tablewriter v0.0.5

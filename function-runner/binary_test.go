@@ -6,7 +6,7 @@ package main
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/server/binarytest"
+	"github.com/krmfn/krmfn/internal/server/binarytest"
 )
 
 // The function runner must link neither the curated functions nor, without their build tag, the cloud keychains.

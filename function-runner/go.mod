@@ -6,9 +6,9 @@ require (
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/golang-lru/v2 v2.0.7
+	github.com/krmfn/krmfn v0.1.0
+	github.com/krmfn/krmfn/internal/providers v0.0.0
 	github.com/krmfn/krmfn/proto v0.1.0
-	github.com/krmfn/krmfn/services v0.1.0
-	github.com/krmfn/krmfn/services/images/signatures v0.0.0
 	github.com/spf13/pflag v1.0.10
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0
@@ -115,7 +115,6 @@ require (
 	github.com/grpc-ecosystem/grpc-gateway/v2 v2.31.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.20.0 // indirect
-	github.com/krmfn/krmfn/services/images/credentials v0.0.0
 	github.com/mitchellh/go-homedir v1.1.0 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
@@ -166,10 +165,8 @@ require (
 )
 
 replace (
+	github.com/krmfn/krmfn => ..
 	github.com/krmfn/krmfn/proto => ../proto
-	github.com/krmfn/krmfn/services => ../services
 )
 
-replace github.com/krmfn/krmfn/services/images/credentials => ../services/images/credentials
-
-replace github.com/krmfn/krmfn/services/images/signatures => ../services/images/signatures
+replace github.com/krmfn/krmfn/internal/providers => ../internal/providers

@@ -13,10 +13,10 @@ import (
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/function-runner/pods"
 	"github.com/krmfn/krmfn/function-runner/runner"
-	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/server/daemon"
-	"github.com/krmfn/krmfn/services/server/flags"
-	"github.com/krmfn/krmfn/services/server/memory"
+	"github.com/krmfn/krmfn/internal/process"
+	"github.com/krmfn/krmfn/internal/server/daemon"
+	"github.com/krmfn/krmfn/internal/server/flags"
+	"github.com/krmfn/krmfn/internal/server/memory"
 )
 
 // keychain has the credentials of cloud registries in binaries with the build tag cloudkeychains. Otherwise it is nil.

@@ -7,8 +7,8 @@ go 1.26.0
 exclude github.com/kptdev/kpt v1.0.0-beta.61
 
 replace (
+	github.com/krmfn/krmfn => ..
 	github.com/krmfn/krmfn/proto => ../proto
-	github.com/krmfn/krmfn/services => ../services
 )
 
 require (
@@ -24,7 +24,7 @@ require (
 	github.com/kptdev/krm-functions-catalog/functions/go/set-namespace v0.4.5
 	github.com/kptdev/krm-functions-catalog/functions/go/starlark v0.5.5
 	github.com/kptdev/krm-functions-sdk/go/fn v1.1.1
-	github.com/krmfn/krmfn/services v0.1.0
+	github.com/krmfn/krmfn v0.1.0
 	github.com/open-policy-agent/opa v1.22.2
 	github.com/qri-io/starlib v0.5.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
-	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
+	"github.com/krmfn/krmfn/internal/workerprotocol"
 )
 
 // moreConfigs are functionConfigs for functions that are missing in workConfigs.

@@ -5,6 +5,6 @@
 
 package main
 
-import "github.com/krmfn/krmfn/services/images/credentials"
+import "github.com/krmfn/krmfn/internal/providers/credentials"
 
 func init() { keychain = credentials.Keychain() }

@@ -3,8 +3,8 @@ module github.com/krmfn/krmfn/image-warmer
 go 1.26.0
 
 replace (
+	github.com/krmfn/krmfn => ..
 	github.com/krmfn/krmfn/proto => ../proto
-	github.com/krmfn/krmfn/services => ../services
 )
 
 require (
@@ -12,7 +12,7 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/kptdev/kpt/api v0.0.2
-	github.com/krmfn/krmfn/services v0.1.0
+	github.com/krmfn/krmfn v0.1.0
 	github.com/spf13/pflag v1.0.10
 	go.opentelemetry.io/otel/sdk/metric v1.47.0
 	go.uber.org/goleak v1.3.0
@@ -99,8 +99,8 @@ require (
 	github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/klauspost/compress v1.20.0 // indirect
+	github.com/krmfn/krmfn/internal/providers v0.0.0
 	github.com/krmfn/krmfn/proto v0.1.0 // indirect
-	github.com/krmfn/krmfn/services/images/credentials v0.0.0
 	github.com/mitchellh/go-homedir v1.1.0 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
@@ -134,4 +134,4 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/krmfn/krmfn/services/images/credentials => ../services/images/credentials
+replace github.com/krmfn/krmfn/internal/providers => ../internal/providers

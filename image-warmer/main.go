@@ -24,13 +24,13 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/warmer"
 	"github.com/krmfn/krmfn/image-warmer/internal/watch"
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/cluster/connect"
-	"github.com/krmfn/krmfn/services/images/policy"
-	"github.com/krmfn/krmfn/services/server/flags"
-	"github.com/krmfn/krmfn/services/server/logging"
-	"github.com/krmfn/krmfn/services/server/telemetry"
-	"github.com/krmfn/krmfn/services/server/telemetry/export"
-	"github.com/krmfn/krmfn/services/server/version"
+	"github.com/krmfn/krmfn/internal/cluster/connect"
+	"github.com/krmfn/krmfn/internal/images/policy"
+	"github.com/krmfn/krmfn/internal/server/flags"
+	"github.com/krmfn/krmfn/internal/server/logging"
+	"github.com/krmfn/krmfn/internal/server/telemetry"
+	"github.com/krmfn/krmfn/internal/server/telemetry/export"
+	"github.com/krmfn/krmfn/internal/server/version"
 )
 
 // Exit codes.

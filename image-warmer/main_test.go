@@ -24,7 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/internal/images/metadata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

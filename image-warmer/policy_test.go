@@ -16,8 +16,8 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/warmer"
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/images/policy"
-	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/internal/images/policy"
+	"github.com/krmfn/krmfn/internal/server/telemetry"
 )
 
 // lastWord ends a watch with the report of its first run.

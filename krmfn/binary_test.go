@@ -6,7 +6,7 @@ package main
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/server/binarytest"
+	"github.com/krmfn/krmfn/internal/server/binarytest"
 )
 
 // The command has one CEL engine and no code that only servers need. Helm's engine links all API types of Kubernetes.

@@ -19,8 +19,8 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/embedded"
+	"github.com/krmfn/krmfn/krmfn/internal/engine/entrypoint"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	"github.com/krmfn/krmfn/services/evaluation/engine/entrypoint"
 )
 
 func main() {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
-	"github.com/krmfn/krmfn/services/evaluation/heap"
+	"github.com/krmfn/krmfn/internal/heap"
 )
 
 // The shares of the memory that the heap may take. The Go runtime limits garbage to cgroupShare of a cgroup's memory, and to much less

@@ -6,7 +6,7 @@ package main
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/server/binarytest"
+	"github.com/krmfn/krmfn/internal/server/binarytest"
 )
 
 func TestLinks(t *testing.T) {

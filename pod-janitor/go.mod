@@ -3,13 +3,13 @@ module github.com/krmfn/krmfn/pod-janitor
 go 1.26.0
 
 replace (
+	github.com/krmfn/krmfn => ..
 	github.com/krmfn/krmfn/proto => ../proto
-	github.com/krmfn/krmfn/services => ../services
 )
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/krmfn/krmfn/services v0.1.0
+	github.com/krmfn/krmfn v0.1.0
 	github.com/spf13/pflag v1.0.10
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0

@@ -11,12 +11,12 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/krmfn/krmfn/internal/server/flags"
+	"github.com/krmfn/krmfn/internal/server/logging"
+	"github.com/krmfn/krmfn/internal/server/telemetry/export"
+	"github.com/krmfn/krmfn/internal/server/version"
 	"github.com/krmfn/krmfn/pod-janitor/janitor"
 	"github.com/krmfn/krmfn/pod-janitor/options"
-	"github.com/krmfn/krmfn/services/server/flags"
-	"github.com/krmfn/krmfn/services/server/logging"
-	"github.com/krmfn/krmfn/services/server/telemetry/export"
-	"github.com/krmfn/krmfn/services/server/version"
 )
 
 const name = "pod-janitor"

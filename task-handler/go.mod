@@ -3,18 +3,18 @@ module github.com/krmfn/krmfn/task-handler
 go 1.26.0
 
 replace (
+	github.com/krmfn/krmfn => ..
 	github.com/krmfn/krmfn/functions => ../functions
 	github.com/krmfn/krmfn/proto => ../proto
-	github.com/krmfn/krmfn/services => ../services
 )
 
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kptdev/kpt/api v0.0.2
 	github.com/kptdev/krm-functions-sdk/go/fn v1.1.1
+	github.com/krmfn/krmfn v0.1.0
 	github.com/krmfn/krmfn/functions v0.1.0
 	github.com/krmfn/krmfn/proto v0.1.0
-	github.com/krmfn/krmfn/services v0.1.0
 	github.com/spf13/pflag v1.0.10
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0

@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/krmfn/krmfn/services/server/daemon"
-	"github.com/krmfn/krmfn/services/server/flags"
+	"github.com/krmfn/krmfn/internal/server/daemon"
+	"github.com/krmfn/krmfn/internal/server/flags"
 	"github.com/krmfn/krmfn/task-handler/handler"
 	"github.com/krmfn/krmfn/task-handler/options"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmfn/krmfn/services/server/binarytest"
+	"github.com/krmfn/krmfn/internal/server/binarytest"
 )
 
 // The binary is copied into every function pod.
@@ -25,15 +25,15 @@ var allowed = []string{
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1",
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1",
 	"github.com/krmfn/krmfn/services/evaluation",
-	"github.com/krmfn/krmfn/services/server/connections",
-	"github.com/krmfn/krmfn/services/server/flags",
-	"github.com/krmfn/krmfn/services/server/grpcserver",
-	"github.com/krmfn/krmfn/services/server/logging",
-	"github.com/krmfn/krmfn/services/evaluation/process",
-	"github.com/krmfn/krmfn/services/evaluation/resourcelist",
-	"github.com/krmfn/krmfn/services/render/yamlnode",
-	"github.com/krmfn/krmfn/services/server/version",
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi",
+	"github.com/krmfn/krmfn/internal/server/connections",
+	"github.com/krmfn/krmfn/internal/server/flags",
+	"github.com/krmfn/krmfn/internal/server/grpcserver",
+	"github.com/krmfn/krmfn/internal/server/logging",
+	"github.com/krmfn/krmfn/internal/process",
+	"github.com/krmfn/krmfn/internal/resourcelist",
+	"github.com/krmfn/krmfn/internal/yamlnode",
+	"github.com/krmfn/krmfn/internal/server/version",
+	"github.com/krmfn/krmfn/internal/wrapperapi",
 	"github.com/krmfn/krmfn/wrapper-server",
 	"github.com/KimMachineGun/automemlimit/memlimit",
 	"github.com/pbnjay/memory",

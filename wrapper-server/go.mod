@@ -5,8 +5,8 @@ go 1.26.0
 require (
 	github.com/KimMachineGun/automemlimit v1.0.1
 	github.com/google/go-cmp v0.7.0
+	github.com/krmfn/krmfn v0.1.0
 	github.com/krmfn/krmfn/proto v0.1.0
-	github.com/krmfn/krmfn/services v0.1.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/common v0.72.0
 	github.com/spf13/pflag v1.0.10
@@ -33,6 +33,6 @@ require (
 )
 
 replace (
+	github.com/krmfn/krmfn => ..
 	github.com/krmfn/krmfn/proto => ../proto
-	github.com/krmfn/krmfn/services => ../services
 )

@@ -17,7 +17,7 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
-	"github.com/krmfn/krmfn/services/evaluation/process"
+	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/wrapper-server/internal/copier"
 	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
 	"github.com/krmfn/krmfn/wrapper-server/internal/server"

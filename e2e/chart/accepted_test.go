@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/e2e/programs/command"
-	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
-	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/internal/cluster/podcacheconfig"
+	"github.com/krmfn/krmfn/internal/images/policy"
 )
 
 // createErrors returns the errors of an API server that gets create requests for the manifests. The keys are invalid manifests. The program

@@ -52,7 +52,7 @@ func registeredMetrics(t *testing.T) []metric {
 // eachSource calls look with the text of each source file of the programs that have metrics, except tests.
 func eachSource(t *testing.T, look func(text string)) {
 	t.Helper()
-	for _, module := range []string{"services", "function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler"} {
+	for _, module := range []string{"services", "internal", "function-runner", "wrapper-server", "pod-janitor", "image-warmer", "task-handler"} {
 		err := filepath.WalkDir(inCheckout(t, module), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err

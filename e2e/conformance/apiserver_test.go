@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
 )
 
 // apiServer implements the part of the Kubernetes API that a function runner needs to check tokens and to create pods. There are no pods:

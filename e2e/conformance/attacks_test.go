@@ -28,13 +28,13 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/server"
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
+	"github.com/krmfn/krmfn/internal/server/hostiletest"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
-	"github.com/krmfn/krmfn/services/server/hostiletest"
 )
 
 const (

@@ -18,8 +18,8 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/server"
+	"github.com/krmfn/krmfn/internal/process/programtest"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 // bin is the directory of the binaries.

@@ -23,10 +23,10 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/server"
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
 )
 
 // metricsAt returns the environment that makes a server export metrics at a port.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/krmfn/krmfn/services/server/certificates"
+	"github.com/krmfn/krmfn/internal/server/certificates"
 )
 
 // mount is a directory with the files of a Secret. It changes like a Secret volume: the kubelet writes all files to a new directory, makes

@@ -15,9 +15,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/krmfn/krmfn/internal/server/certificates"
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
-	"github.com/krmfn/krmfn/services/server/certificates"
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
 )
 
 // While the certificates of both sides and their authority are replaced in the documented order, no call of a permitted client fails. Then

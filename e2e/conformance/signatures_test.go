@@ -24,10 +24,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/e2e/programs/server"
+	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/providers/signatures/signaturetest"
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
-	"github.com/krmfn/krmfn/services/images/registry"
-	"github.com/krmfn/krmfn/services/images/signatures/signaturetest"
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
 )
 
 // If the image policy requires signatures, the function runner creates pods of the digests that the key has signed, and of no other images.

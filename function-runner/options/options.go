@@ -11,9 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/krmfn/krmfn/internal/server/callers"
+	"github.com/krmfn/krmfn/internal/server/certificates"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/server/callers"
-	"github.com/krmfn/krmfn/services/server/certificates"
 )
 
 // Options are the settings of a function runner. Each field is the value of a flag; see Flags.

@@ -10,8 +10,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podcertificates"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/options"
-	"github.com/krmfn/krmfn/services/cluster/client"
-	"github.com/krmfn/krmfn/services/cluster/connect"
+	"github.com/krmfn/krmfn/internal/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/connect"
 )
 
 // certify loads the certificate authority for function pods, and makes new pods trust it if TLS is enabled for them.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
-	"github.com/krmfn/krmfn/services/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/client"
 )
 
 var core = corev1.SchemeGroupVersion

@@ -14,10 +14,10 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/permission"
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/function-runner/options"
-	"github.com/krmfn/krmfn/services/cluster/client"
-	"github.com/krmfn/krmfn/services/images/policy"
-	"github.com/krmfn/krmfn/services/images/registry"
-	"github.com/krmfn/krmfn/services/images/signatures"
+	"github.com/krmfn/krmfn/internal/cluster/client"
+	"github.com/krmfn/krmfn/internal/images/policy"
+	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/providers/signatures"
 )
 
 // know loads image metadata from the configured files.

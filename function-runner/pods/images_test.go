@@ -16,10 +16,10 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/internal/images/metadata"
+	"github.com/krmfn/krmfn/internal/images/policy"
+	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/images/metadata"
-	"github.com/krmfn/krmfn/services/images/policy"
-	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 func file(t *testing.T, text string) string {

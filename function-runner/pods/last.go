@@ -8,7 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/krmfn/krmfn/services/cluster/connect"
+	"github.com/krmfn/krmfn/internal/cluster/connect"
 )
 
 // Last reports whether the function runner's Deployment is scaled to 0, so that no other replica will serve the callers. It returns false

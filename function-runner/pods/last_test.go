@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmfn/krmfn/services/cluster/client"
-	"github.com/krmfn/krmfn/services/cluster/connect"
+	"github.com/krmfn/krmfn/internal/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/connect"
 )
 
 // Last returns true only for a Deployment that is scaled to 0, and false if the scale is unknown.

@@ -26,10 +26,10 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
+	"github.com/krmfn/krmfn/internal/server/telemetry"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

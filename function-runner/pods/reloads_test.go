@@ -12,7 +12,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/krmfn/krmfn/services/server/telemetry"
+	"github.com/krmfn/krmfn/internal/server/telemetry"
 )
 
 // lastReloads returns krm_config_last_reload_successful by configuration.

@@ -16,9 +16,9 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
-	"github.com/krmfn/krmfn/services/cluster/client"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
-	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/internal/cluster/client"
+	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/traits"
 )
 
 // configs provides the settings in FunctionConfig objects; see functionconfig.Follower.

@@ -18,8 +18,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
 	"github.com/krmfn/krmfn/function-runner/internal/functionconfig"
 	"github.com/krmfn/krmfn/function-runner/options"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
-	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/traits"
 )
 
 const (

@@ -22,9 +22,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/internal/process/programtest"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -18,8 +18,8 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/krmfn/krmfn/internal/server/telemetry"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
-	"github.com/krmfn/krmfn/services/server/telemetry"
 )
 
 // lockedWriter is safe for concurrent use.

@@ -15,11 +15,11 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
-	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
 func (f *fixture) call(ctx context.Context, image, list string) (*evaluator.EvaluateFunctionResponse, error) {

@@ -18,20 +18,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/function-runner/internal/memo"
 	"github.com/krmfn/krmfn/function-runner/internal/service"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/internal/porch"
+	"github.com/krmfn/krmfn/internal/process"
+	"github.com/krmfn/krmfn/internal/process/worker"
+	"github.com/krmfn/krmfn/internal/server/grpcserver"
+	"github.com/krmfn/krmfn/internal/server/memory"
+	"github.com/krmfn/krmfn/internal/server/telemetry"
+	"github.com/krmfn/krmfn/internal/server/validation"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/memo"
-	"github.com/krmfn/krmfn/services/evaluation/porch"
-	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/evaluation/process/worker"
-	"github.com/krmfn/krmfn/services/server/grpcserver"
-	"github.com/krmfn/krmfn/services/server/memory"
-	"github.com/krmfn/krmfn/services/server/telemetry"
-	"github.com/krmfn/krmfn/services/server/validation"
 )
 
 // Executable is a function with a local executable.

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/kptfile"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // infoFields maps the fields of packageMetadata to those of info. With list set, a string becomes a list of one element.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/setters"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 )
 
 // definition is a setter or substitution. A v1alpha1 Kptfile defines it in OpenAPI format.

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is the function format.

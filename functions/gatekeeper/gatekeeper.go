@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/functions/internal/validator"
+	"github.com/krmfn/krmfn/internal/heap"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/heap"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is the function gatekeeper.

@@ -18,9 +18,9 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/functions/internal/validator"
 	"github.com/krmfn/krmfn/functions/listsetters"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/kptfile"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // documented is the content of a package's documentation.

@@ -17,8 +17,8 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is the function generate-kpt-pkg-docs.

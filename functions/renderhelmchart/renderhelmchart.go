@@ -14,8 +14,8 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is the function render-helm-chart.

@@ -22,9 +22,9 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/identity"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
+	"github.com/krmfn/krmfn/internal/parallel"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
-	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
 // Function is the function set-annotations.

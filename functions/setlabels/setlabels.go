@@ -15,10 +15,10 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/internal/parallel"
+	"github.com/krmfn/krmfn/internal/traits"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
-	"github.com/krmfn/krmfn/services/render/parallel"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Function is the function set-labels.

@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/internal/parallel"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
-	"github.com/krmfn/krmfn/services/render/parallel"
 )
 
 // Function is the function set-namespace.

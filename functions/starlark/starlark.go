@@ -19,8 +19,8 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Function is the function starlark.

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlprint"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
-	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // listToStarlark returns the value of ctx.resource_list. It shares nothing with rl.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
+	"github.com/krmfn/krmfn/internal/traits"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Function is the function upsert-resource.

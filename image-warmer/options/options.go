@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
+	"github.com/krmfn/krmfn/internal/server/flags"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // The values of --format.

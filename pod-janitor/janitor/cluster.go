@@ -20,10 +20,10 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/pager"
 
+	"github.com/krmfn/krmfn/internal/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/connect"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
-	"github.com/krmfn/krmfn/services/cluster/client"
-	"github.com/krmfn/krmfn/services/cluster/connect"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // requestTimeout limits the requests that the janitor sends after it was told to end.

@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
 	"github.com/krmfn/krmfn/pod-janitor/options"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 func newCluster(objects ...metav1.Object) (*Janitor, *server) {

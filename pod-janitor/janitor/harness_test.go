@@ -19,8 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 	"github.com/krmfn/krmfn/pod-janitor/options"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

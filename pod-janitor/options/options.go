@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/krmfn/krmfn/internal/server/flags"
+	"github.com/krmfn/krmfn/internal/server/logging"
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
-	"github.com/krmfn/krmfn/services/server/flags"
-	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // Output is where the report of a sweep goes.

@@ -6,7 +6,7 @@ package options
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/server/flags/flagstest"
+	"github.com/krmfn/krmfn/internal/server/flags/flagstest"
 )
 
 // The reference of flags in the documentation matches the flags.

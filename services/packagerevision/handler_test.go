@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
+	"github.com/krmfn/krmfn/internal/functiontest"
 	"github.com/krmfn/krmfn/services/packagerevision"
 	"github.com/krmfn/krmfn/services/packagerevision/drafts"
 	"github.com/krmfn/krmfn/services/render"

@@ -13,9 +13,9 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
-	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // ReplaceResources replaces the files of a draft, renders the package, and closes the draft. It restores comments that the new

@@ -8,8 +8,8 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
-	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // breadthFirst renders a package before the packages below it, level by level: its functions see its own resources and the not

@@ -12,10 +12,10 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
-	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // configFile is the configPath of a function that is evaluated by Function.

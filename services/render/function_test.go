@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // directory returns the resources of a directory with two packages.

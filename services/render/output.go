@@ -13,9 +13,9 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/parallel"
-	"github.com/krmfn/krmfn/services/render/resource"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/internal/parallel"
+	"github.com/krmfn/krmfn/internal/resource"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 )
 
 // accept turns a function's output into the new state. It restores comments and the order of fields, assigns paths, and rejects

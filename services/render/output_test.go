@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/internal/resource"
 )
 
 // shuffled returns a function that loses comments, the order of fields, and styles.

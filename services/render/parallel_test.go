@@ -17,11 +17,11 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
-	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // treeFunctions are the functions in the pipelines of random packages.

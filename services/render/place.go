@@ -10,7 +10,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/internal/resource"
 )
 
 // place restores comments, order and annotations that r has lost in the function, sets a path if r is new, and returns r's

@@ -9,7 +9,7 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/internal/resource"
 )
 
 // save creates the output files if the render succeeded or its failure is to be saved. It returns the render's final error.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/functions/plain"
+	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )

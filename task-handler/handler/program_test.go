@@ -18,9 +18,9 @@ import (
 
 	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/functions/plain"
+	"github.com/krmfn/krmfn/internal/process/programtest"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/krmfn/krmfn/functions/plain"
+	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/images/tags"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/images/registry"
-	"github.com/krmfn/krmfn/services/images/tags"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )

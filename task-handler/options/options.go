@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/krmfn/krmfn/internal/server/callers"
+	"github.com/krmfn/krmfn/internal/server/certificates"
+	"github.com/krmfn/krmfn/internal/server/flags"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/server/callers"
-	"github.com/krmfn/krmfn/services/server/certificates"
-	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // porchNames are the names that Porch's documentation gives flags.

@@ -3,17 +3,17 @@ module github.com/krmfn/krmfn/tools/release
 go 1.26.0
 
 replace (
+	github.com/krmfn/krmfn => ../..
 	github.com/krmfn/krmfn/functions => ../../functions
 	github.com/krmfn/krmfn/proto => ../../proto
-	github.com/krmfn/krmfn/services => ../../services
 )
 
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/in-toto/attestation v1.2.0
+	github.com/krmfn/krmfn v0.1.0
 	github.com/krmfn/krmfn/functions v0.1.0
-	github.com/krmfn/krmfn/services v0.1.0
 	github.com/opencontainers/go-digest v1.0.0
 	github.com/opencontainers/image-spec v1.1.1
 	github.com/spdx/tools-golang v0.5.7

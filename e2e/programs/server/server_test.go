@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/krmfn/krmfn/e2e/programs/server"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
+	"github.com/krmfn/krmfn/internal/process/programtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/krmfn/krmfn/e2e/registry/publish"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
+	"github.com/krmfn/krmfn/internal/process/programtest"
 )
 
 func serve(t *testing.T) (address string) {

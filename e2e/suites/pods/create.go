@@ -29,7 +29,7 @@ var _ = Describe("A function that krmfn created", Ordered, func() {
 		Expect(err).NotTo(HaveOccurred())
 		_, err = command.Run(ctx, krmfn, "create", "function", "add-owner", "--output", dir, "--sdk", root)
 		Expect(err).NotTo(HaveOccurred())
-		sums, err := os.ReadFile(filepath.Join(root, "services", "go.sum"))
+		sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o600)).To(Succeed())
 		outside := append(os.Environ(), "GOWORK=off")

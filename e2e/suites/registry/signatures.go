@@ -14,8 +14,8 @@ import (
 	. "github.com/onsi/gomega"    //nolint:revive // the way that Gomega is written
 	corev1 "k8s.io/api/core/v1"
 
-	images "github.com/krmfn/krmfn/services/images/registry"
-	"github.com/krmfn/krmfn/services/images/signatures/signaturetest"
+	images "github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/providers/signatures/signaturetest"
 )
 
 // publicKeys is the name of the Secret with the public key of the trusted signer.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/registry/private"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 )
 
 var _ = Describe("With the image warmer", Label("registry"), func() {

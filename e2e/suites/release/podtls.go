@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
 	"github.com/krmfn/krmfn/e2e/install/hostile"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 )
 
 const (

@@ -22,10 +22,10 @@ import (
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
 	"github.com/krmfn/krmfn/e2e/install/hostile"
+	"github.com/krmfn/krmfn/internal/server/certificates"
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
-	"github.com/krmfn/krmfn/services/server/certificates"
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
 )
 
 const (

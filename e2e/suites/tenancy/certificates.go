@@ -26,8 +26,8 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 func describeCertificates() {

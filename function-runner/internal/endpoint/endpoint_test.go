@@ -24,9 +24,9 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

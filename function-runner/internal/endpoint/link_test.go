@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc/connectivity"
 
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 // An idle connection stays open if a health check or a call begins while the endpoint is about to close it.

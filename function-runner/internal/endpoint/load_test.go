@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 // The reported load includes the call itself, even though a wrapper server stops counting a call that ends or is rejected.

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 // dialSimulated serves s in memory, inside the test's synctest bubble, and returns an endpoint for it.

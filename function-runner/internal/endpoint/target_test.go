@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 // Requests name the pod that they are addressed to. A pod that has taken over another pod's address reports neither readiness nor runs

@@ -12,7 +12,7 @@ import (
 
 	"google.golang.org/grpc/stats"
 
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 const (

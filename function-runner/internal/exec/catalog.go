@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/krmfn/krmfn/internal/process"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // Functions from objects override those from the config file and the built-in ones, which are restored when the objects are removed.

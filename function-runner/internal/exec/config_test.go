@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/internal/traits"
 )
 
 // executables returns a directory with the executables that the tests configure.

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/krmfn/krmfn/function-runner/internal/memo"
+	"github.com/krmfn/krmfn/internal/process"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/memo"
-	"github.com/krmfn/krmfn/services/evaluation/process"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 

@@ -13,11 +13,11 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/krmfn/krmfn/function-runner/internal/memo"
+	"github.com/krmfn/krmfn/internal/process"
+	"github.com/krmfn/krmfn/internal/process/programtest"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/memo"
-	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
 )
 
 // remembering is an evaluator with a result cache. Its function, which has two images, outputs the number of its runs.

@@ -7,8 +7,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/krmfn/krmfn/services/server/configfile"
-	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/internal/server/configfile"
+	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 // Config configures a Loader.

@@ -16,8 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/internal/server/logging"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 // Config configures a follower. All fields must be set.

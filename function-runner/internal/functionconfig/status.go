@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/flowcontrol"
 
-	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 const (

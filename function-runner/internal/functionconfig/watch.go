@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/krmfn/krmfn/services/cluster/client"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
-	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/internal/cluster/client"
+	"github.com/krmfn/krmfn/internal/server/logging"
+	"github.com/krmfn/krmfn/internal/traits"
 )
 
 const (

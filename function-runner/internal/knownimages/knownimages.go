@@ -15,10 +15,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/krmfn/krmfn/services/images/metadata"
-	"github.com/krmfn/krmfn/services/images/registry"
-	"github.com/krmfn/krmfn/services/server/configfile"
-	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/internal/images/metadata"
+	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/server/configfile"
+	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 // Cache holds image metadata; see registry.Cache.

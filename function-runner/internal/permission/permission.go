@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/internal/images/policy"
 )
 
 // Source resolves references to their current digests.

@@ -18,7 +18,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/krmfn/krmfn/function-runner/internal/permission"
-	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/internal/images/policy"
 )
 
 const head = "apiVersion: krmfn.dev/v1alpha1\nkind: ImagePolicy\n"

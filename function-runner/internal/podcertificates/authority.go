@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 const (

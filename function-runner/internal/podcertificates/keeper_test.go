@@ -27,8 +27,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,11 +13,11 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/krmfn/krmfn/function-runner/internal/memo"
 	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/memo"
 )
 
 // remembers enables the result cache, and declares the functions with the given digests deterministic.

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/krmfn/krmfn/internal/images/policy"
+	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/images/policy"
-	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // The error code distinguishes errors in a Kptfile from failures of registries and clusters.

@@ -18,8 +18,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
-	"github.com/krmfn/krmfn/services/cluster/injection"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
+	"github.com/krmfn/krmfn/internal/traits"
 )
 
 // edit replaces the current template.

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/krmfn/krmfn/services/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/client"
 )
 
 // Client holds clients for the objects of function pods in one namespace.

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/podcertificates"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 const (

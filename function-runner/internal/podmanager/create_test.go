@@ -19,7 +19,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 )
 
 // A call on a ready pod sends no request to the API server.

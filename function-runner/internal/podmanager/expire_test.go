@@ -16,7 +16,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 )
 
 func TestExpiry(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
+	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
 // Explain describes what the calls in a pool's queue are waiting for.

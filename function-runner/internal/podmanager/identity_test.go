@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
 // sameHash returns two references whose pools have the same hash.

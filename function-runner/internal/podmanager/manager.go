@@ -31,7 +31,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
-	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
 // Images provides the metadata of images.

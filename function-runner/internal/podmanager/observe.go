@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
-	"github.com/krmfn/krmfn/services/cluster/client"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
-	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/internal/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/podstatus"
+	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 // watch watches the function pods and scans them until ctx ends.

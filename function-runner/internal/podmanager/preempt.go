@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
+	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
 const (

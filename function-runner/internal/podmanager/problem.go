@@ -11,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
+	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
 // notStarted returns the error for a pod that does not start, with the reason and, if known, advice.

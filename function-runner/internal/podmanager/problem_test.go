@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
+	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
 // The error of a failed pull names the side that has the problem.

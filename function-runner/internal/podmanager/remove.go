@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 )
 
 // requestTimeout bounds a request that deletes or changes a pod. The scan retries failed requests.

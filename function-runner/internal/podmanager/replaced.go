@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
 // refusalPause is the time after which another refusal of a node by the registry no longer counts as a wrong pull secret, but again as a

@@ -17,7 +17,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
 // If the API server does not support image volumes, the next pod has none. The waiting callers get a retriable error.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/lifecycle"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 )
 
 const (

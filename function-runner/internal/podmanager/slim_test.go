@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
+	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
 // said holds everything that the manager reads from a pod's specification and status.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/cluster/injection"
-	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
+	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 // reload is the interval at which the loader reads the ConfigMap of the template.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
 // The injection method of the wrapper server depends on the configuration and on the version of the cluster.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmfn/krmfn/services/server/configfile"
+	"github.com/krmfn/krmfn/internal/server/configfile"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/krmfn/krmfn/services/server/configfile"
-	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/internal/server/configfile"
+	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 // For returns the patches for a function's pods, by its resolved reference, in the order in which they apply. It returns none if p is

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
-	"github.com/krmfn/krmfn/services/server/configfile"
+	"github.com/krmfn/krmfn/internal/cluster/podcacheconfig"
+	"github.com/krmfn/krmfn/internal/server/configfile"
 )
 
 // Store holds the current settings. Its methods other than Load are safe for concurrent use.

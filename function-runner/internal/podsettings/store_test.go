@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
-	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
+	"github.com/krmfn/krmfn/internal/cluster/podcacheconfig"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 

@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/traits"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 // Values are the inputs that a template needs to build the pods of one function.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
 // choices holds valid JSON values of the fields that the settings of function pods may set.

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
-	"github.com/krmfn/krmfn/services/cluster/injection"
-	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
+	"github.com/krmfn/krmfn/internal/traits"
 )
 
 // porchTemplate resembles the templates in Porch's documentation, including annotations at a wrong place.

@@ -9,8 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 // HealthPort is the port on which a wrapper server with TLS answers the kubelet's health checks in plain text.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // Lease is a call's right to use a pod. The call must release it exactly once.

@@ -18,8 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/services/server/configfile"
-	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/internal/server/configfile"
+	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 // Secrets is a client for the Secrets of a namespace.

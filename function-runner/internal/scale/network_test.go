@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/function-runner/internal/endpoint"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // idleTime is the time after which an unused connection becomes idle, as in package endpoint. keepalive is the time in which gRPC's

@@ -18,9 +18,9 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
+	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // defaults are the default limits of the chart, except MaxPods, which Size sets, and TTL, which is shorter so that replicas record last

@@ -12,12 +12,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/internal/images/policy"
+	"github.com/krmfn/krmfn/internal/porch"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/porch"
-	"github.com/krmfn/krmfn/services/images/policy"
 )
 
 // Functions describes functions without evaluating them.

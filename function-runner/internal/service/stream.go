@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
 // chunkSize is the maximum size of a chunk of the output, in bytes. A small MaxMessageSize reduces it.

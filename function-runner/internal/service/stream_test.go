@@ -22,11 +22,11 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/krmfn/krmfn/function-runner/internal/service"
+	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
 // listSize is the size of the list of each call, in bytes. One list takes the whole memory budget.

@@ -6,7 +6,7 @@ package main
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/server/binarytest"
+	"github.com/krmfn/krmfn/internal/server/binarytest"
 )
 
 // Functions link no server code. Helm's engine links all API types of Kubernetes.

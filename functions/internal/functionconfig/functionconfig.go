@@ -12,8 +12,8 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Data returns the data of a ConfigMap. It accepts unquoted numbers and booleans and returns their text.

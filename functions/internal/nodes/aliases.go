@@ -9,8 +9,8 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // EditUnshared calls edit with a resource in which no two fields share a value through an alias. Otherwise, changing one field

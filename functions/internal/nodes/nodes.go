@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 )
 
 // String returns a scalar that every reader parses as a string. Kubernetes uses YAML 1.1, where a plain "on" or "no" is a

@@ -15,8 +15,8 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/fieldspecs"
 	"github.com/krmfn/krmfn/functions/internal/identity"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // renamedItems maps the old names of renamed resources to their old identities.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/cluster/podcacheconfig"
+	"github.com/krmfn/krmfn/internal/cluster/podcacheconfig"
+	"github.com/krmfn/krmfn/internal/server/configfile"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // Config is what Collect needs.

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/services/cluster/injection"
-	"github.com/krmfn/krmfn/services/cluster/podstatus"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
 // unschedulableGrace is how long a pod may have no place on its node: others end meanwhile.

@@ -25,7 +25,7 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
 // step is a status that a pod gets, so long after the one before.

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/krmfn/krmfn/services/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/client"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
 // Pull is an image for a node.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
 func digest(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }

@@ -13,8 +13,8 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
 // What is asked of every pod: that it goes to its node by way of the scheduler, is admitted where Pod Security is restricted,

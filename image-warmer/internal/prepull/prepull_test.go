@@ -24,8 +24,8 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
-	"github.com/krmfn/krmfn/services/cluster/injection"
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
+	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

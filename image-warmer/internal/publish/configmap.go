@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/images/metadata"
+	"github.com/krmfn/krmfn/internal/images/metadata"
 )
 
 // Labels are those of what the image warmer makes. Of objects without ManagedByLabel it keeps its hands off.

@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/images/metadata"
-	"github.com/krmfn/krmfn/services/server/configfile"
+	"github.com/krmfn/krmfn/internal/images/metadata"
+	"github.com/krmfn/krmfn/internal/server/configfile"
 )
 
 // StandardOutput is the name of a File that is none.

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/images/metadata"
-	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/internal/images/metadata"
+	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
 // Metadata is what is known after a run.

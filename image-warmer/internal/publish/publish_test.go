@@ -23,8 +23,8 @@ import (
 
 	"github.com/krmfn/krmfn/image-warmer/internal/publish"
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/images/metadata"
-	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/internal/images/metadata"
+	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
 func image(ref, digit string) registry.Image {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/images/policy"
-	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/internal/images/policy"
+	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
 // registries returns what asks registries, as the function runner does, until done is called.

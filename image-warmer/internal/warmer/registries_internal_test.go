@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/krmfn/krmfn/services/images/registry"
+	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
 func resolve(ctx context.Context, source registry.Source, references []string, parallel int, timeout time.Duration) []result {

@@ -37,8 +37,8 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 	"github.com/krmfn/krmfn/image-warmer/internal/warmer"
 	"github.com/krmfn/krmfn/image-warmer/options"
-	"github.com/krmfn/krmfn/services/images/metadata"
-	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/internal/images/metadata"
+	"github.com/krmfn/krmfn/internal/images/policy"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

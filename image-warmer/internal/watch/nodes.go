@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/prepull"
-	"github.com/krmfn/krmfn/services/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/client"
 )
 
 // syncTimeout is how long the API server may take until it tells of nodes.

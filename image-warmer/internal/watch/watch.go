@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
-	"github.com/krmfn/krmfn/services/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/client"
 )
 
 // Config is what Run needs.

@@ -14,11 +14,11 @@ import (
 	"testing"
 
 	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/internal/process/programtest"
 	"github.com/krmfn/krmfn/krmfn/internal/command"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 	imageref "github.com/krmfn/krmfn/services/images/reference"
 )
 

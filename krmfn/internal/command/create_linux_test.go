@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmfn/krmfn/services/evaluation/sandbox/sandboxtest"
+	"github.com/krmfn/krmfn/krmfn/internal/sandbox/sandboxtest"
 )
 
 const checkout = "../../.."
@@ -25,7 +25,7 @@ func TestCreateFunction(t *testing.T) {
 	contains(t, created.err, "uses krmfn's Go package in ", "go mod tidy && go test ./...")
 
 	// With the checksums that krmfn has, those of the module need no other source.
-	sums, err := os.ReadFile(checkout + "/services/go.sum")
+	sums, err := os.ReadFile(checkout + "/go.sum")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/krmfn/krmfn/internal/process/programtest"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/portforward/portforwardtest"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 // doctorMachine returns an environment with container engines that answer, and those that do not, and with an empty cache.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmfn/krmfn/internal/process/programtest"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 )
 
 // fakeEngine is a program that plays docker, podman or nerdctl: its function changes nothing and says who runs it.

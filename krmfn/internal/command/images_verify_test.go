@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/providers/signatures/signaturetest"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
-	"github.com/krmfn/krmfn/services/images/registry"
-	"github.com/krmfn/krmfn/services/images/signatures/signaturetest"
 )
 
 // sign signs an image in a registry, and returns the file of the public key.

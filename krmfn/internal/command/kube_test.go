@@ -10,13 +10,13 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
 	"github.com/krmfn/krmfn/krmfn/internal/portforward/portforwardtest"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
 )
 
 const kubeRunner = "kube:" + portforwardtest.Namespace + "/" + portforwardtest.Name

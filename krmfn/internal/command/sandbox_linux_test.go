@@ -13,8 +13,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
-	"github.com/krmfn/krmfn/services/evaluation/sandbox/sandboxtest"
-	"github.com/krmfn/krmfn/services/images/unpacked/imagetest"
+	"github.com/krmfn/krmfn/krmfn/internal/images/unpacked/imagetest"
+	"github.com/krmfn/krmfn/krmfn/internal/sandbox/sandboxtest"
 )
 
 // functionImage returns an image of a function that is none of krmfn's own, as oci:DIR.

@@ -14,12 +14,12 @@ import (
 
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/krmfn/krmfn/internal/server/callers"
+	"github.com/krmfn/krmfn/internal/server/certificates"
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
+	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
-	"github.com/krmfn/krmfn/services/server/callers"
-	"github.com/krmfn/krmfn/services/server/certificates"
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
-	"github.com/krmfn/krmfn/services/server/grpcserver"
 )
 
 // secured is a function runner that demands certificates of an authority, for a name. Its own is for the given hosts too.

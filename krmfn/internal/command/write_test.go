@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmfn/krmfn/internal/process/programtest"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 

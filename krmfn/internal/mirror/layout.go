@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/match"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
-	"github.com/krmfn/krmfn/services/images/layouts"
+	"github.com/krmfn/krmfn/krmfn/internal/images/layouts"
 )
 
 // nameAnnotation names an image in a layout.

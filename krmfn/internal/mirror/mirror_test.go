@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"go.uber.org/goleak"
 
+	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/krmfn/internal/mirror"
-	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -12,8 +12,8 @@ import (
 	distribution "github.com/distribution/reference"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // registryTarget is a registry, or a path in one. An image keeps all of its name below that, its registry too: one rule,

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // draw picks a time around now, most of them where decisions change.

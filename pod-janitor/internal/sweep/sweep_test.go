@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
-	"github.com/krmfn/krmfn/services/cluster/functionpod"
 )
 
 // decided returns what was decided on: "delete Pod a: expired", "tell of Pod b: stuck".

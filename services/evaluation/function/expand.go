@@ -9,7 +9,7 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 )
 
 // MaxNodes is the maximum number of YAML nodes of a resource after its aliases are expanded. A few lines of YAML can expand to billions

@@ -16,7 +16,7 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
-	"github.com/krmfn/krmfn/services/evaluation/traits"
+	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 

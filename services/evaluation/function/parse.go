@@ -9,7 +9,7 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 )
 
 // parseList parses a list like the SDK, and accepts "items: null" like kyaml's framework.

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
+	"github.com/krmfn/krmfn/internal/workerprotocol"
 )
 
 // Program contains the parts of a process that its function may use. In a function that runs inside another program, it is empty.

@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
+	"github.com/krmfn/krmfn/internal/workerprotocol"
 )
 
 const (

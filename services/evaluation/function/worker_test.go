@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
-	"github.com/krmfn/krmfn/services/evaluation/traits"
-	"github.com/krmfn/krmfn/services/evaluation/workerprotocol"
+	"github.com/krmfn/krmfn/internal/traits"
+	"github.com/krmfn/krmfn/internal/workerprotocol"
 )
 
 // With the environment variable FUNCTION, the test binary is a function.

@@ -14,8 +14,8 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlnode"
-	"github.com/krmfn/krmfn/services/render/yamlprint"
+	"github.com/krmfn/krmfn/internal/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlprint"
 )
 
 // The functions below build the nodes of a status. yaml.Node.Encode is not used, because it parses the encoder's output, which

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlprint"
+	"github.com/krmfn/krmfn/internal/yamlprint"
 )
 
 // A status with printed results prints the same as one encoded at once by the encoder.

@@ -12,8 +12,8 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlnode"
-	"github.com/krmfn/krmfn/services/render/yamlprint"
+	"github.com/krmfn/krmfn/internal/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlprint"
 )
 
 // Patch is a change to a Kptfile. Nil fields leave the corresponding part unchanged.

@@ -10,7 +10,7 @@ import (
 	kptfilev1 "github.com/kptdev/kpt/api/kptfile/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 )
 
 // SetRendered writes the result of a render to the status of a Kptfile. It removes the condition with the same type and appends

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/yamlprint"
 	"github.com/krmfn/krmfn/services/render/kptfile"
-	"github.com/krmfn/krmfn/services/render/yamlprint"
 )
 
 // SetRendered keeps any text that a function writes to its standard error or reports as a message.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/krmfn/krmfn/services/render/parallel"
+	"github.com/krmfn/krmfn/internal/parallel"
 )
 
 // Apply makes all changes on disk, or none of them. A replaced file keeps its mode, and its owner and group if the process may

@@ -11,8 +11,8 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
 	"github.com/krmfn/krmfn/services/render/kptfile"
-	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // EditKptfile returns out with the Kptfile of package p edited. The Kptfile is first decoded strictly; p must come from Load.

@@ -16,8 +16,8 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/parallel"
-	"github.com/krmfn/krmfn/services/render/resource"
+	"github.com/krmfn/krmfn/internal/parallel"
+	"github.com/krmfn/krmfn/internal/resource"
 )
 
 // File is an output file.

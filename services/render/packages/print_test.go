@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
 	"github.com/krmfn/krmfn/services/render/packages"
-	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // WriteDocuments prints the same as kio.ByteWriter and does not modify the resources.

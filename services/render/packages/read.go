@@ -12,9 +12,9 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/parallel"
+	"github.com/krmfn/krmfn/internal/resource"
 	"github.com/krmfn/krmfn/services/render/kptfile"
-	"github.com/krmfn/krmfn/services/render/parallel"
-	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // ReadAll reads all resources of a tree for a function that is evaluated on the whole tree. The root is a package even without

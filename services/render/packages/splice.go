@@ -11,8 +11,8 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/resource"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/internal/resource"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 )
 
 // splice returns the content of a file after its resources are replaced, matching resources by index. Unchanged resources,

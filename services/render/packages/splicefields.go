@@ -8,8 +8,8 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlnode"
-	"github.com/krmfn/krmfn/services/render/yamlprint"
+	"github.com/krmfn/krmfn/internal/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlprint"
 )
 
 // spliceFields returns the text of a resource with those top-level fields replaced that differ in edited. Other fields,

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/yamlnode"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 )
 
 // setField sets a top-level field of a document to [x].

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/shlex"
 
+	"github.com/krmfn/krmfn/internal/process"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/process"
 )
 
 // Exec runs command lines as functions. Request.Image is the command line. Exec splits it by a shell's rules but does not start

@@ -20,13 +20,13 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/krmfn/krmfn/internal/functiontest"
+	"github.com/krmfn/krmfn/internal/process"
+	"github.com/krmfn/krmfn/internal/process/programtest"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
-	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 

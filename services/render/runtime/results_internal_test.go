@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 	"pgregory.net/rapid"
 
-	"github.com/krmfn/krmfn/services/evaluation/resourcelist"
+	"github.com/krmfn/krmfn/internal/resourcelist"
 )
 
 // resultsOf returns the same results as parsing the printed list.

@@ -17,11 +17,11 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/testing/protocmp"
 
+	"github.com/krmfn/krmfn/internal/functiontest"
+	"github.com/krmfn/krmfn/internal/process"
+	"github.com/krmfn/krmfn/internal/process/programtest"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
-	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/evaluation/process/programtest"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )

@@ -3,7 +3,7 @@
 
 package main
 
-var childMutations = table{"services/evaluation/process/internal/child", []string{".", "../.."}, []mutation{
+var childMutations = table{"internal/process/internal/child", []string{".", "../.."}, []mutation{
 	{
 		"feed.go", "in.restWritten == 0 && Unread(in.watchEnd) == in.written", "in.restWritten == 0",
 		"a process that read a small input counts as one that read nothing",

@@ -3,7 +3,7 @@
 
 package main
 
-var memoMutations = table{"services/evaluation/memo", []string{"."}, []mutation{
+var memoMutations = table{"function-runner/internal/memo", []string{"."}, []mutation{
 	{
 		"memo.go", "\thead = append(head, name...)\n", "",
 		"a function gets the results of another one",

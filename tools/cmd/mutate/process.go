@@ -3,7 +3,7 @@
 
 package main
 
-var processMutations = table{"services/evaluation/process", []string{"."}, []mutation{
+var processMutations = table{"internal/process", []string{"."}, []mutation{
 	{
 		"standby.go", "sp.process.Expendable(func() { s.endIfIdle(sp, StandbyEvicted) })", "",
 		"orphans of a call live as long as processes wait for calls",

@@ -3,7 +3,7 @@
 
 package main
 
-var workerMutations = table{"services/evaluation/process/worker", []string{"."}, []mutation{
+var workerMutations = table{"internal/process/worker", []string{"."}, []mutation{
 	{
 		"worker.go", "\t_, _ = w.stderr.take() // output between two calls belongs to neither\n", "",
 		"standard error between two calls goes to the next one",

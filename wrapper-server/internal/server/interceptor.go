@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // interceptor intercepts the calls of all services, including health. It rejects requests for another pod or function, and adds this

@@ -11,8 +11,8 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
 
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
-	"github.com/krmfn/krmfn/services/server/flags"
+	"github.com/krmfn/krmfn/internal/server/flags"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 // options are the values of the flags, and the function's command.

@@ -6,7 +6,7 @@ package server
 import (
 	"testing"
 
-	"github.com/krmfn/krmfn/services/server/flags/flagstest"
+	"github.com/krmfn/krmfn/internal/server/flags/flagstest"
 )
 
 // The reference page contains the descriptions of all flags.

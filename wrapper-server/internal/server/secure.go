@@ -25,9 +25,9 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
-	"github.com/krmfn/krmfn/services/server/flags"
-	"github.com/krmfn/krmfn/services/server/grpcserver"
+	"github.com/krmfn/krmfn/internal/server/flags"
+	"github.com/krmfn/krmfn/internal/server/grpcserver"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 )
 
 const (

@@ -21,10 +21,10 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
-	"github.com/krmfn/krmfn/services/server/certificates/certificatestest"
 	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
 )
 

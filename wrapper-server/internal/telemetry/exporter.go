@@ -14,7 +14,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/krmfn/krmfn/services/server/version"
+	"github.com/krmfn/krmfn/internal/server/version"
 )
 
 const (

@@ -17,8 +17,8 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc/codes"
 
+	"github.com/krmfn/krmfn/internal/server/logging"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/server/logging"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

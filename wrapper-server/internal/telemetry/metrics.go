@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"golang.org/x/net/netutil"
 
+	"github.com/krmfn/krmfn/internal/process"
+	"github.com/krmfn/krmfn/internal/process/worker"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/evaluation/process/worker"
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
 
@@ -67,7 +67,7 @@ func (t *Telemetry) Count(e evaluation.Evaluator) evaluation.Evaluator {
 	})
 }
 
-// Refused counts a connection that ended before it was secured, as services/server/certificates does, where metrics are asked for:
+// Refused counts a connection that ended before it was secured, as internal/server/certificates does, where metrics are asked for:
 // krm_tls_connections_refused_total.
 func (t *Telemetry) Refused() {
 	if t.metrics != nil {
@@ -76,7 +76,7 @@ func (t *Telemetry) Refused() {
 }
 
 // Workers has counts of workers served where metrics are asked for: krm_workers, krm_workers_started_total,
-// krm_workers_refused_total and krm_worker_calls_total, as services/server/telemetry has them.
+// krm_workers_refused_total and krm_worker_calls_total, as internal/server/telemetry has them.
 func (t *Telemetry) Workers(stats func() worker.Stats) {
 	if t.metrics == nil {
 		return
@@ -96,7 +96,7 @@ func (t *Telemetry) Workers(stats func() worker.Stats) {
 }
 
 // Standby has the processes that were started ahead of their calls counted by what became of them, where metrics are asked for, as
-// services/server/telemetry does: krm_standby_processes_total (fate).
+// internal/server/telemetry does: krm_standby_processes_total (fate).
 func (t *Telemetry) Standby(outcomes func() map[process.StandbyOutcome]int64) {
 	if t.metrics == nil {
 		return

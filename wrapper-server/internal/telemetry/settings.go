@@ -17,7 +17,7 @@ import (
 
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 
-	"github.com/krmfn/krmfn/services/server/version"
+	"github.com/krmfn/krmfn/internal/server/version"
 )
 
 // variables are an environment. A variable that is empty counts as not set, as OpenTelemetry has it.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/services/server/logging"
+	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 func TestMetricsAddress(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/internal/wrapperapi"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
-	"github.com/krmfn/krmfn/services/evaluation/wrapperapi"
 )
 
 // Change changes a pod like the scheduler or the kubelet does. It ignores a pod that does not exist.

@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
-	"github.com/krmfn/krmfn/services/images/unpacked"
+	"github.com/krmfn/krmfn/krmfn/internal/images/unpacked"
 )
 
 // Command returns the command, for a program.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
-	"github.com/krmfn/krmfn/services/images/build"
+	"github.com/krmfn/krmfn/krmfn/internal/images/build"
 )
 
 // imageFlags are those of krmfn create image.

@@ -12,7 +12,7 @@ import (
 	"sync"
 
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
-	"github.com/krmfn/krmfn/services/evaluation/engine"
+	"github.com/krmfn/krmfn/krmfn/internal/engine"
 )
 
 const engineCheck = "engine"

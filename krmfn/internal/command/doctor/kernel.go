@@ -7,8 +7,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/evaluation/sandbox"
+	"github.com/krmfn/krmfn/internal/process"
+	"github.com/krmfn/krmfn/krmfn/internal/sandbox"
 )
 
 // kernel checks whether the kernel permits sandboxes, by making one.

@@ -14,8 +14,8 @@ import (
 	"github.com/docker/cli/cli/config"
 	"github.com/google/go-containerregistry/pkg/authn"
 
+	"github.com/krmfn/krmfn/internal/images/registry"
 	images "github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // sample is the function that is looked for where no image is named.

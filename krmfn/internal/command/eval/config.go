@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/services/render/resource"
-	"github.com/krmfn/krmfn/services/render/yamlprint"
+	"github.com/krmfn/krmfn/internal/resource"
+	"github.com/krmfn/krmfn/internal/yamlprint"
 )
 
 type functionConfig struct {

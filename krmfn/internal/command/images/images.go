@@ -11,13 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/output"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
 	"github.com/krmfn/krmfn/krmfn/internal/mirror"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/images/registry"
 )
 
 // The values of --output.

@@ -12,11 +12,11 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/krmfn/krmfn/services/images/policy"
+	"github.com/krmfn/krmfn/internal/images/policy"
+	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/providers/signatures"
+	"github.com/krmfn/krmfn/internal/server/configfile"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/images/registry"
-	"github.com/krmfn/krmfn/services/images/signatures"
-	"github.com/krmfn/krmfn/services/server/configfile"
 )
 
 // The values of an image's signature.

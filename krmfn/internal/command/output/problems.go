@@ -13,9 +13,9 @@ import (
 	fnresultv1 "github.com/kptdev/kpt/api/fnresult/v1"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
-	"github.com/krmfn/krmfn/services/render/resource"
 )
 
 // maxProblems is how many errors and warnings of a function are listed.

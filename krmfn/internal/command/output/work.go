@@ -10,9 +10,9 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/kio"
 
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Work is a render, or an evaluation, that is over.

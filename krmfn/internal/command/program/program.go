@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/krmfn/krmfn/internal/server/flags"
 	"github.com/krmfn/krmfn/krmfn/internal/progress"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // stackTraceVariable is kpt's variable for --stack-trace.

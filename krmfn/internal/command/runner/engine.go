@@ -15,9 +15,9 @@ import (
 
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
+	"github.com/krmfn/krmfn/krmfn/internal/engine"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/engine"
 )
 
 // engineVariables are the environment variables of kpt that name the container engine: that of newer releases, and that of older ones.

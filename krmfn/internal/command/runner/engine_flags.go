@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/krmfn/krmfn/services/evaluation/engine"
+	"github.com/krmfn/krmfn/krmfn/internal/engine"
 )
 
 // container is what functions get beside resources, as kpt's flags say it.

@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/krmfn/krmfn/internal/server/certificates"
+	"github.com/krmfn/krmfn/internal/server/flags"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/runtime"
-	"github.com/krmfn/krmfn/services/server/certificates"
-	"github.com/krmfn/krmfn/services/server/flags"
 )
 
 // imagePrefixVariable is the environment variable that gives --default-image-prefix another default; kpt reads it too.

@@ -14,10 +14,10 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
+	"github.com/krmfn/krmfn/krmfn/internal/engine"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/engine"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 

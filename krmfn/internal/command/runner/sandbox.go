@@ -14,13 +14,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
+	"github.com/krmfn/krmfn/krmfn/internal/images/unpacked"
+	"github.com/krmfn/krmfn/krmfn/internal/sandbox"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/evaluation/process"
-	"github.com/krmfn/krmfn/services/evaluation/sandbox"
-	"github.com/krmfn/krmfn/services/images/registry"
-	"github.com/krmfn/krmfn/services/images/unpacked"
 )
 
 // cacheVariable is the environment variable that says where the cache of images is.

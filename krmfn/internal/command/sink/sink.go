@@ -16,12 +16,12 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/output"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/services/render/packages"
-	"github.com/krmfn/krmfn/services/render/resource"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // Command returns the command, for a program.

@@ -16,13 +16,13 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/resource"
+	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/krmfn/internal/command/eval/directory"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/output"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/services/render/packages"
-	"github.com/krmfn/krmfn/services/render/resource"
-	"github.com/krmfn/krmfn/services/render/yamlnode"
 )
 
 // unwrap is the value of --output that is not output.Stdout.

@@ -13,13 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/krmfn/krmfn/internal/server/version"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/output"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
 	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
 	"github.com/krmfn/krmfn/krmfn/internal/report"
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
-	"github.com/krmfn/krmfn/services/server/version"
 )
 
 type document struct {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
+	"github.com/krmfn/krmfn/internal/functiontest"
 	"github.com/krmfn/krmfn/services/evaluation/function"
-	"github.com/krmfn/krmfn/services/evaluation/function/functiontest"
 )
 
 var update = flag.Bool("update", false, "rewrite the expected files")

@@ -154,7 +154,7 @@ func tags(args []string, w io.Writer) error {
 	}
 	v, r, err := versions.ReadRelease(*root, *tag)
 	for _, name := range r.Modules {
-		fmt.Fprintf(w, "%s/%s\n", name, v.Modules[name])
+		fmt.Fprintln(w, modules.Tag(name, v.Modules[name]))
 	}
 	return err
 }

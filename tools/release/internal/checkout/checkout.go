@@ -52,9 +52,9 @@ func Read(ctx context.Context, dir, epoch string) (Source, error) {
 	return Source{Revision: revision, Time: time.Unix(unix, 0).UTC()}, nil
 }
 
-// Changed tells whether the commit of a checkout has other files below a path than a tag, which must be there.
-func Changed(ctx context.Context, dir, tag, path string) (bool, error) {
-	_, err := git(ctx, dir, "diff", "--quiet", tag, "HEAD", "--", path)
+// Changed reports whether the files below paths differ between the commit of a checkout and a tag, which must exist.
+func Changed(ctx context.Context, dir, tag string, paths ...string) (bool, error) {
+	_, err := git(ctx, dir, append([]string{"diff", "--quiet", tag, "HEAD", "--"}, paths...)...)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
 		return true, nil
 	}

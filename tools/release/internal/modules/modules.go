@@ -9,15 +9,38 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 )
 
-const prefix = "github.com/krmfn/krmfn/"
+// Root is the directory of the module that has services and internal.
+const Root = "."
+
+const rootPath = "github.com/krmfn/krmfn"
 
 // Path is the path of the module in a directory of the repository.
-func Path(dir string) string { return prefix + dir }
+func Path(dir string) string { return path.Join(rootPath, dir) }
+
+// Tag is the tag in git of a version of the module in a directory, as the go command expects it.
+func Tag(dir, version string) string { return path.Join(dir, version) }
+
+// Files are the paths of the files that the module in a directory has, apart from text.
+func Files(dir string) []string {
+	if dir == Root {
+		return []string{"go.mod", "go.sum", "internal", "services"}
+	}
+	return []string{dir}
+}
+
+// directory is the directory of a module of this repository. found is false for other modules.
+func directory(module string) (dir string, found bool) {
+	if module == rootPath {
+		return Root, true
+	}
+	return strings.CutPrefix(module, rootPath+"/")
+}
 
 // Required returns the modules of this repository that a go.mod file requires: versions by directory.
 func Required(file string) (map[string]string, error) {
@@ -27,7 +50,7 @@ func Required(file string) (map[string]string, error) {
 	}
 	required := make(map[string]string)
 	for _, r := range f.Require {
-		if dir, own := strings.CutPrefix(r.Mod.Path, prefix); own {
+		if dir, own := directory(r.Mod.Path); own {
 			required[dir] = r.Mod.Version
 		}
 	}
@@ -42,7 +65,7 @@ func Require(file string, versions map[string]string) error {
 		return err
 	}
 	for _, r := range f.Require {
-		dir, own := strings.CutPrefix(r.Mod.Path, prefix)
+		dir, own := directory(r.Mod.Path)
 		if version, found := versions[dir]; own && found {
 			if err := f.AddRequire(r.Mod.Path, version); err != nil {
 				return fmt.Errorf("%s: %w", file, err)

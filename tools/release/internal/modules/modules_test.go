@@ -83,7 +83,7 @@ func serve(t *testing.T, proxy, name, version string) {
 func TestRequire(t *testing.T) {
 	t.Parallel()
 
-	const before = `module github.com/krmfn/krmfn/services
+	const before = `module github.com/krmfn/krmfn/functions
 
 go 1.26.0
 
@@ -92,16 +92,17 @@ replace github.com/krmfn/krmfn/proto => ../proto
 require (
 	github.com/google/go-cmp v0.7.0 // why
 	github.com/krmfn/krmfn/e2e v0.0.0
+	github.com/krmfn/krmfn v0.0.0
 	github.com/krmfn/krmfn/proto v0.0.0 // indirect
 )
 `
 	file := filepath.Join(t.TempDir(), "go.mod")
 	write(t, file, before)
-	err := modules.Require(file, map[string]string{"proto": "v0.2.0", "services": "v0.3.0", "functions": "v0.1.0"})
+	err := modules.Require(file, map[string]string{"proto": "v0.2.0", ".": "v0.3.0", "functions": "v0.1.0"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Replace(before, "proto v0.0.0", "proto v0.2.0", 1)
+	want := strings.NewReplacer("proto v0.0.0", "proto v0.2.0", "krmfn v0.0.0", "krmfn v0.3.0").Replace(before)
 	if diff := cmp.Diff(want, read(t, file)); diff != "" {
 		t.Errorf("file (-want +got):\n%s", diff)
 	}
@@ -109,7 +110,7 @@ require (
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"e2e": "v0.0.0", "proto": "v0.2.0"}, required); diff != "" {
+	if diff := cmp.Diff(map[string]string{".": "v0.3.0", "e2e": "v0.0.0", "proto": "v0.2.0"}, required); diff != "" {
 		t.Errorf("required (-want +got):\n%s", diff)
 	}
 }

@@ -48,7 +48,7 @@ func All(dirs []string, v versions.Versions) ([]Program, error) {
 }
 
 // releaseVariable is what the linker sets to the version.
-const releaseVariable = "github.com/krmfn/krmfn/services/server/version.release="
+const releaseVariable = "github.com/krmfn/krmfn/internal/server/version.release="
 
 // command splits a command line of the form [NAME=VALUE...] go build FLAG..., with -ldflags and -tags among the flags, into
 // environment and arguments, and puts the program's version and tag into them. It replaces the version that is there, instead

@@ -20,7 +20,7 @@ import (
 var (
 	line = []string{
 		"CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -X github.com/krmfn/krmfn/services/server/version.release=none", "-tags", "grpcnotrace",
+		"-ldflags", "-s -w -X github.com/krmfn/krmfn/internal/server/version.release=none", "-tags", "grpcnotrace",
 	}
 	here = programs.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
 )
@@ -147,13 +147,13 @@ func module(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string]string{
-		"go.mod":                    "module github.com/krmfn/krmfn/services\n\ngo 1.26.0\n",
-		"empty/empty.txt":           "",
-		"server/version/version.go": "package version\n\nvar release string\n\nfunc Version() string { return release }\n",
-		"program/main.go":           "package main\n\nimport \"github.com/krmfn/krmfn/services/server/version\"\n\nfunc main() { say(version.Version(), kind) }\n",
-		"program/print.go":          "package main\n\nimport \"fmt\"\n\nfunc say(a, b string) { fmt.Println(a, b) }\n",
-		"program/complete.go":       "//go:build !light\n\npackage main\n\nconst kind = \"complete\"\n",
-		"program/light.go":          "//go:build light\n\npackage main\n\nconst kind = \"light\"\n",
+		"go.mod":                             "module github.com/krmfn/krmfn\n\ngo 1.26.0\n",
+		"empty/empty.txt":                    "",
+		"internal/server/version/version.go": "package version\n\nvar release string\n\nfunc Version() string { return release }\n",
+		"program/main.go":                    "package main\n\nimport \"github.com/krmfn/krmfn/internal/server/version\"\n\nfunc main() { say(version.Version(), kind) }\n",
+		"program/print.go":                   "package main\n\nimport \"fmt\"\n\nfunc say(a, b string) { fmt.Println(a, b) }\n",
+		"program/complete.go":                "//go:build !light\n\npackage main\n\nconst kind = \"complete\"\n",
+		"program/light.go":                   "//go:build light\n\npackage main\n\nconst kind = \"light\"\n",
 	} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

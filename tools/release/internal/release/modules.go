@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
@@ -27,12 +29,12 @@ func (m *maker) module(ctx context.Context, name string) error {
 		return err
 	}
 	version := m.versions.Modules[name]
-	f := made{file: name + "-" + version + ".zip", what: "Go module"}
+	f := made{file: path.Base(modules.Path(name)) + "-" + version + ".zip", what: "Go module"}
 	out, err := os.Create(m.path(f.file))
 	if err != nil {
 		return err
 	}
-	err = zip.CreateFromVCS(out, module.Version{Path: modules.Path(name), Version: version}, m.Root, "HEAD", name)
+	err = zip.CreateFromVCS(out, module.Version{Path: modules.Path(name), Version: version}, m.Root, "HEAD", strings.TrimPrefix(name, modules.Root))
 	if err := errors.Join(err, out.Close()); err != nil {
 		return fmt.Errorf("module %s: %w", name, err)
 	}
@@ -72,7 +74,7 @@ func (m *maker) checkModule(ctx context.Context, name string) error {
 	return nil
 }
 
-// changed tells whether the commit has other files of a module than the tag in git of its version, which must be there.
+// changed reports whether the files of a module differ between the commit and the tag of the module's version, which must exist.
 func (m *maker) changed(ctx context.Context, name string) (bool, error) {
-	return checkout.Changed(ctx, m.Root, name+"/"+m.versions.Modules[name], name)
+	return checkout.Changed(ctx, m.Root, modules.Tag(name, m.versions.Modules[name]), modules.Files(name)...)
 }

@@ -27,7 +27,7 @@ import (
 
 var goBuild = []string{
 	"CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false",
-	"-ldflags", "-s -w -X github.com/krmfn/krmfn/services/server/version.release=none", "-tags", "grpcnotrace",
+	"-ldflags", "-s -w -X github.com/krmfn/krmfn/internal/server/version.release=none", "-tags", "grpcnotrace",
 }
 
 func TestSingleImage(t *testing.T) {
@@ -110,22 +110,22 @@ func TestSameSourceGivesSameRelease(t *testing.T) {
 func TestModule(t *testing.T) {
 	t.Parallel()
 
-	o := options(t, "services/v0.2.0")
+	o := options(t, "functions/v0.2.0")
 	tag(t, o.Root, "proto/v0.0.1")
 	if err := release.Make(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"checksums.txt", "services-v0.2.0.zip"}, files(t, o.Out)); diff != "" {
+	if diff := cmp.Diff([]string{"checksums.txt", "functions-v0.2.0.zip"}, files(t, o.Out)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
-	checked, err := zip.CheckZip(module.Version{Path: "github.com/krmfn/krmfn/services", Version: "v0.2.0"},
-		filepath.Join(o.Out, "services-v0.2.0.zip"))
+	checked, err := zip.CheckZip(module.Version{Path: "github.com/krmfn/krmfn/functions", Version: "v0.2.0"},
+		filepath.Join(o.Out, "functions-v0.2.0.zip"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"github.com/krmfn/krmfn/services@v0.2.0/go.mod", "github.com/krmfn/krmfn/services@v0.2.0/server/version/version.go",
-		"github.com/krmfn/krmfn/services@v0.2.0/LICENSE",
+		"github.com/krmfn/krmfn/functions@v0.2.0/fn.go", "github.com/krmfn/krmfn/functions@v0.2.0/go.mod",
+		"github.com/krmfn/krmfn/functions@v0.2.0/LICENSE",
 	}
 	if diff := cmp.Diff(want, checked.Valid); diff != "" {
 		t.Errorf("files of the module (-want +got):\n%s", diff)
@@ -139,27 +139,27 @@ func TestModuleIsRefused(t *testing.T) {
 		prepare func(*testing.T, string)
 		want    string
 	}{
-		"what it requires is not released": {func(*testing.T, string) {}, "module services requires proto v0.0.1, which is not released"},
+		"what it requires is not released": {func(*testing.T, string) {}, "module functions requires proto v0.0.1, which is not released"},
 		"what it requires has changed": {func(t *testing.T, root string) {
 			tag(t, root, "proto/v0.0.1")
 			write(t, filepath.Join(root, "proto/new.go"), "package proto\n")
 			commit(t, root)
-		}, "module services requires proto, which has changed since v0.0.1"},
+		}, "module functions requires proto, which has changed since v0.0.1"},
 		"it has changed": {func(t *testing.T, root string) {
 			tag(t, root, "proto/v0.0.1")
-			tag(t, root, "services/v0.2.0")
-			write(t, filepath.Join(root, "services/new.go"), "package services\n")
+			tag(t, root, "functions/v0.2.0")
+			write(t, filepath.Join(root, "functions/new.go"), "package functions\n")
 			commit(t, root)
-		}, "module services has changed since it was released"},
+		}, "module functions has changed since it was released"},
 		"it requires another version": {func(t *testing.T, root string) {
-			write(t, filepath.Join(root, "services/go.mod"), servicesModule+"\nrequire github.com/krmfn/krmfn/proto v0.0.0\n")
-		}, `module services requires proto v0.0.0, and versions.yaml has "v0.0.1": make tidy brings them together`},
+			write(t, filepath.Join(root, "functions/go.mod"), functionsModule+"\nrequire github.com/krmfn/krmfn/proto v0.0.0\n")
+		}, `module functions requires proto v0.0.0, and versions.yaml has "v0.0.1": make tidy brings them together`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 
-			o := options(t, "services/v0.2.0")
+			o := options(t, "functions/v0.2.0")
 			test.prepare(t, o.Root)
 			if err := release.Make(t.Context(), o); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %v, want one with %q", err, test.want)
@@ -202,7 +202,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-const servicesModule = "module github.com/krmfn/krmfn/services\n\ngo 1.26.0\n\nreplace github.com/krmfn/krmfn/proto => ../proto\n"
+const functionsModule = "module github.com/krmfn/krmfn/functions\n\ngo 1.26.0\n\nreplace github.com/krmfn/krmfn/proto => ../proto\n"
 
 // options are for a small repository that is like krmfn's, with one command.
 func options(t *testing.T, tag string) release.Options {
@@ -210,18 +210,20 @@ func options(t *testing.T, tag string) release.Options {
 	root := t.TempDir()
 	for file, content := range map[string]string{
 		"versions.yaml": "chart: v0.1.0\nimages: {krmfn: v0.1.0, wrapper-server: v0.1.1}\n" +
-			"modules: {proto: v0.0.1, services: v0.2.0}\ngo: " +
+			"modules: {.: v0.1.0, proto: v0.0.1, functions: v0.2.0}\ngo: " +
 			strings.TrimPrefix(runtime.Version(), "go") + "\n",
 		"charts/krmfn/Chart.yaml":            "apiVersion: v2\nname: krmfn\nversion: 0.1.0\nappVersion: dev\n",
 		"charts/krmfn/values.yaml":           "image:\n  tags: {}\n",
 		"LICENSE":                            "Do what you like.\n",
 		"proto/go.mod":                       "module github.com/krmfn/krmfn/proto\n\ngo 1.26.0\n",
-		"services/go.mod":                    servicesModule + "\nrequire github.com/krmfn/krmfn/proto v0.0.1\n",
-		"services/server/version/version.go": "package version\n\nvar release string\n\nfunc Version() string { return release }\n",
+		"functions/go.mod":                   functionsModule + "\nrequire github.com/krmfn/krmfn/proto v0.0.1\n",
+		"go.mod":                             "module github.com/krmfn/krmfn\n\ngo 1.26.0\n",
+		"functions/fn.go":                    "package functions\n",
+		"internal/server/version/version.go": "package version\n\nvar release string\n\nfunc Version() string { return release }\n",
 		"wrapper-server/go.mod": "module github.com/krmfn/krmfn/wrapper-server\n\ngo 1.26.0\n\n" +
-			"require (\n\tgithub.com/krmfn/krmfn/proto v0.0.1 // indirect\n\tgithub.com/krmfn/krmfn/services v0.2.0\n)\n\n" +
-			"replace (\n\tgithub.com/krmfn/krmfn/proto => ../proto\n\tgithub.com/krmfn/krmfn/services => ../services\n)\n",
-		"wrapper-server/main.go": "package main\n\nimport \"github.com/krmfn/krmfn/services/server/version\"\n\n" +
+			"require (\n\tgithub.com/krmfn/krmfn/proto v0.0.1 // indirect\n\tgithub.com/krmfn/krmfn v0.1.0\n)\n\n" +
+			"replace (\n\tgithub.com/krmfn/krmfn/proto => ../proto\n\tgithub.com/krmfn/krmfn => ..\n)\n",
+		"wrapper-server/main.go": "package main\n\nimport \"github.com/krmfn/krmfn/internal/server/version\"\n\n" +
 			"func main() { println(version.Version()) }\n",
 	} {
 		write(t, filepath.Join(root, file), content)

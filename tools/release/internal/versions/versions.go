@@ -24,7 +24,7 @@ import (
 const File = "versions.yaml"
 
 // Versions are those of the chart, of each image and of each Go module that other programs import, "v1.2.3" or
-// "v1.2.3-rc.1", and of Go, "1.26.8". Modules are named by their directories.
+// "v1.2.3-rc.1", and of Go, "1.26.8". Modules are named by their directories; "." has services and internal, and its version is the chart's.
 type Versions struct {
 	Chart   string            `yaml:"chart"`
 	Images  map[string]string `yaml:"images"`
@@ -79,6 +79,10 @@ func parse(data []byte) (Versions, error) {
 		if err := check("images: "+name, v.Images[name]); err != nil {
 			return Versions{}, err
 		}
+	}
+	// The tag of the root's module is that of the chart.
+	if root, found := v.Modules["."]; found && root != v.Chart {
+		return Versions{}, fmt.Errorf("modules: .: %s, but the chart has %s: give both the same", root, v.Chart)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Modules)) {
 		if err := check("modules: "+name, v.Modules[name]); err != nil {

@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/mod/modfile"
 
-	"github.com/krmfn/krmfn/services/server/version"
+	"github.com/krmfn/krmfn/internal/server/version"
 )
 
 // sdkModule has the Go package for writing functions.
-const sdkModule = "github.com/krmfn/krmfn/services"
+const sdkModule = "github.com/krmfn/krmfn"
 
 // SDK is the Go package that functions use.
 type SDK struct {
@@ -43,7 +43,7 @@ func (s SDK) Find(executable string) (SDK, error) {
 			return s, err
 		}
 		if !isCheckout(dir) {
-			return s, fmt.Errorf("--sdk: %s is not a checkout of krmfn: it has no services/go.mod of module %s", dir, sdkModule)
+			return s, fmt.Errorf("--sdk: %s is not a checkout of krmfn: it has no go.mod of module %s", dir, sdkModule)
 		}
 		s.Checkout, s.Version = dir, "v0.0.0"
 		return s, nil
@@ -75,6 +75,6 @@ func required(release string) string {
 
 // isCheckout tells whether a directory is a checkout of krmfn.
 func isCheckout(dir string) bool {
-	text, err := os.ReadFile(filepath.Join(dir, "services", "go.mod"))
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	return err == nil && modfile.ModulePath(text) == sdkModule
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/semver"
 
-	"github.com/krmfn/krmfn/services/server/version"
+	"github.com/krmfn/krmfn/internal/server/version"
 )
 
 func main() {

@@ -1,0 +1,42 @@
+// Copyright The krmfn Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/krmfn/krmfn/services/evaluation"
+)
+
+// ObserveGates measures, for gates by what runs behind them, such as executables:
+//
+//   - krm_calls_running, krm_calls_running_max (kind): how many run, and how many may
+//   - krm_calls_waiting, krm_calls_waiting_max (kind): how many wait for a slot, and how many may
+func ObserveGates(provider metric.MeterProvider, gates map[string]*evaluation.Gate) error {
+	meter := provider.Meter("github.com/krmfn/krmfn/internal/server/telemetry")
+	running, err1 := meter.Int64ObservableGauge("krm_calls_running", metric.WithDescription("Calls that run."))
+	maxRunning, err2 := meter.Int64ObservableGauge("krm_calls_running_max", metric.WithDescription("Calls that may run at once."))
+	waiting, err3 := meter.Int64ObservableGauge("krm_calls_waiting", metric.WithDescription("Calls that wait for a slot."))
+	maxWaiting, err4 := meter.Int64ObservableGauge("krm_calls_waiting_max", metric.WithDescription("Calls that may wait at once."))
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return err
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for kind, gate := range gates {
+			label := metric.WithAttributes(attribute.String("kind", kind))
+			run, wait := gate.Load()
+			mayRun, mayWait := gate.Max()
+			o.ObserveInt64(running, int64(run), label)
+			o.ObserveInt64(waiting, int64(wait), label)
+			o.ObserveInt64(maxRunning, int64(mayRun), label)
+			o.ObserveInt64(maxWaiting, int64(mayWait), label)
+		}
+		return nil
+	}, running, maxRunning, waiting, maxWaiting)
+	return err
+}
