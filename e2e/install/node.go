@@ -63,10 +63,14 @@ func (i *Installation) StartAPIServer(ctx context.Context) error {
 }
 
 // awaitControlPlane waits until the API server responds, all nodes and function runners are ready, and the controller manager and the
-// scheduler work again. Those two exit when they lose their leases.
+// scheduler work again. Those two exit when they lose their leases. The kubelet would restart them after its crash loop back-off, which
+// grows to minutes when several outages follow each other, and which a new kubelet does not know.
 func (i *Installation) awaitControlPlane(ctx context.Context) error {
 	begin := time.Now()
 	if err := i.awaitAPIServer(ctx, true); err != nil {
+		return err
+	}
+	if _, err := command.Run(ctx, "docker", "exec", ControlPlane, "systemctl", "restart", "kubelet"); err != nil {
 		return err
 	}
 	err := await(ctx, "the controllers and the scheduler have renewed their leases", func(ctx context.Context) (bool, error) {
