@@ -1,14 +1,16 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package telemetry measures calls and carries traces across them. Package export sets up where metrics and traces go, apart from this
-// package, so that programs which only evaluate functions link no exporters.
+// Package telemetry measures calls and propagates traces. Package export sets up the exporters; it is separate so that programs which only
+// evaluate functions link none.
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
@@ -18,32 +20,34 @@ import (
 	"google.golang.org/grpc"
 )
 
-// flush is how long exporters may take at shutdown to get rid of what they hold.
-const flush = 5 * time.Second
+// defaultFlushTimeout is the default for Telemetry.FlushTimeout.
+const defaultFlushTimeout = 5 * time.Second
 
-// Telemetry is where metrics and traces go.
+// Telemetry creates instruments and tracers, and exports their data.
 type Telemetry struct {
-	// Metrics and Traces make instruments.
+	// Metrics creates instruments, and Traces creates tracers.
 	Metrics metric.MeterProvider
 	Traces  trace.TracerProvider
-	// Active says that anything is exported. Without it there is no use in measuring.
+	// Active reports whether anything is exported. If not, measuring has no effect.
 	Active bool
-	// Propagator carries traces across calls: W3C trace context and baggage.
+	// Propagator propagates traces across calls: W3C trace context and baggage.
 	Propagator propagation.TextMapPropagator
-	// Reloads measures configuration that is read again.
+	// Reloads measures configuration reloads.
 	Reloads *Reloads
 
-	// Exporters are shut down by Shutdown, in this order.
+	// Exporters are shut down by Shutdown.
 	Exporters []Exporter
+	// FlushTimeout limits Shutdown. The default is 5 seconds.
+	FlushTimeout time.Duration
 }
 
-// Exporter holds telemetry until it is sent.
+// Exporter buffers telemetry until it is sent.
 type Exporter interface {
-	// Shutdown sends what is left.
+	// Shutdown sends the buffered telemetry.
 	Shutdown(ctx context.Context) error
 }
 
-// ServerOptions has a gRPC server measure its calls. There are none where nothing is exported; t may be nil.
+// ServerOptions returns options for a gRPC server that measures its calls; none if nothing is exported. t may be nil.
 func (t *Telemetry) ServerOptions() []grpc.ServerOption {
 	if t == nil || !t.Active {
 		return nil
@@ -51,7 +55,7 @@ func (t *Telemetry) ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(t.instruments()...))}
 }
 
-// DialOptions does for clients what ServerOptions does for servers. Where nothing is exported, calls stay in their callers' traces.
+// DialOptions returns options for a gRPC client that measures its calls. If nothing is exported, calls stay in their callers' traces.
 func (t *Telemetry) DialOptions() []grpc.DialOption {
 	if t == nil || !t.Active {
 		return forwarding()
@@ -63,14 +67,16 @@ func (t *Telemetry) instruments() []otelgrpc.Option {
 	return []otelgrpc.Option{otelgrpc.WithMeterProvider(t.Metrics), otelgrpc.WithTracerProvider(t.Traces), otelgrpc.WithPropagators(t.Propagator)}
 }
 
-// Shutdown exports what is left, within a few seconds, even when ctx has ended.
+// Shutdown sends the buffered telemetry within FlushTimeout, even if ctx has ended. One exporter does not wait for another.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flush)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(t.FlushTimeout, defaultFlushTimeout))
 	defer cancel()
-	errs := make([]error, 0, len(t.Exporters))
-	for _, exporter := range t.Exporters {
-		errs = append(errs, exporter.Shutdown(ctx))
+	errs := make([]error, len(t.Exporters))
+	var all sync.WaitGroup
+	for i, exporter := range t.Exporters {
+		all.Go(func() { errs[i] = exporter.Shutdown(ctx) })
 	}
+	all.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("export the last telemetry: %w", err)
 	}

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package export sets up telemetry as the OTEL_* environment of the OpenTelemetry specification says. What is not asked for there is
-// not exported.
+// Package export sets up telemetry according to the OTEL_* environment variables of the OpenTelemetry specification. Without them, nothing
+// is exported.
 package export
 
 import (
@@ -11,8 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"go.opentelemetry.io/contrib/instrumentation/runtime"
+	"go.opentelemetry.io/otel/attribute"
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -25,30 +27,41 @@ import (
 )
 
 // New sets up the exporters that the environment names: OTEL_METRICS_EXPORTER (otlp, prometheus, console, none),
-// OTEL_TRACES_EXPORTER (otlp, console, none) and what further configures them. Both default to none, unlike in the
-// specification: nobody may be listening where otlp would send to. With secure, prometheus serves HTTPS. otlp sends by HTTP, or by gRPC
-// if the environment says so and grpc is not the zero value. Call Shutdown in the end.
-func New(ctx context.Context, service, version string, secure *tls.Config, grpc GRPC) (*telemetry.Telemetry, error) {
+// OTEL_TRACES_EXPORTER (otlp, console, none) and the variables that configure them. Both default to none, unlike in the
+// specification, because otlp would send to a collector that may not exist. OTEL_SDK_DISABLED=true means none. prometheus serves HTTPS if
+// secure is not nil. otlp sends over HTTP, or over gRPC if the environment says so and grpc is not the zero value. attributes describe the
+// process, together with the service and OTEL_RESOURCE_ATTRIBUTES.
+//
+// The result is never nil. With an error, it exports the signals that have none. Errors that occur later, such as those of a collector
+// that does not answer, are logged. Call Shutdown in the end.
+func New(ctx context.Context, service, version string, secure *tls.Config, grpc GRPC, attributes ...attribute.KeyValue) (*telemetry.Telemetry, error) {
+	t := &telemetry.Telemetry{
+		Metrics: metricnoop.NewMeterProvider(), Traces: tracenoop.NewTracerProvider(),
+		Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}),
+	}
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+		return t, nil
+	}
+	logErrors()
 	res, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service), semconv.ServiceVersion(version)),
-		resource.WithTelemetrySDK(), resource.WithFromEnv())
+		resource.WithAttributes(attributes...), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
-		return nil, fmt.Errorf("describe this process for telemetry: %w", err)
+		err = fmt.Errorf("describe this process for telemetry: %w", err)
 	}
-	t := &telemetry.Telemetry{Propagator: propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})}
-	if err := metrics(ctx, t, res, service, version, secure, grpc); err != nil {
-		return nil, fmt.Errorf("export metrics with OTEL_METRICS_EXPORTER=%q: %w", os.Getenv("OTEL_METRICS_EXPORTER"), err)
+	if metricsErr := metrics(ctx, t, res, service, version, secure, grpc); metricsErr != nil {
+		err = errors.Join(err, fmt.Errorf("export metrics with OTEL_METRICS_EXPORTER=%q: %w", os.Getenv("OTEL_METRICS_EXPORTER"), metricsErr))
 	}
-	if err := traces(ctx, t, res, grpc); err != nil {
-		return nil, errors.Join(fmt.Errorf("export traces with OTEL_TRACES_EXPORTER=%q: %w", os.Getenv("OTEL_TRACES_EXPORTER"), err), t.Shutdown(ctx))
+	if tracesErr := traces(ctx, t, res, grpc); tracesErr != nil {
+		err = errors.Join(err, fmt.Errorf("export traces with OTEL_TRACES_EXPORTER=%q: %w", os.Getenv("OTEL_TRACES_EXPORTER"), tracesErr))
 	}
-	return t, nil
+	return t, err
 }
 
+// metrics sets up the export of metrics in t, unless the environment names no exporter.
 func metrics(ctx context.Context, t *telemetry.Telemetry, res *resource.Resource, service, version string, secure *tls.Config, grpc GRPC) error {
 	reader, err := newReader(ctx, secure, grpc)
 	switch {
 	case errors.Is(err, errNone):
-		t.Metrics = metricnoop.NewMeterProvider()
 		return nil
 	case err != nil:
 		return err
@@ -62,11 +75,11 @@ func metrics(ctx context.Context, t *telemetry.Telemetry, res *resource.Resource
 	return errors.Join(observeBuild(provider, service, version), runtime.Start(runtime.WithMeterProvider(provider)))
 }
 
+// traces sets up the export of traces in t, unless the environment names no exporter.
 func traces(ctx context.Context, t *telemetry.Telemetry, res *resource.Resource, grpc GRPC) error {
 	exporter, err := newSpanExporter(ctx, grpc)
 	switch {
 	case errors.Is(err, errNone):
-		t.Traces = tracenoop.NewTracerProvider()
 		return nil
 	case err != nil:
 		return err
