@@ -26,12 +26,12 @@ import (
 	"github.com/krmfn/krmfn/internal/server/flags"
 	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	"github.com/krmfn/krmfn/internal/server/logging"
+	"github.com/krmfn/krmfn/internal/server/telemetry"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
-	"github.com/krmfn/krmfn/wrapper-server/internal/telemetry"
 )
 
 // waitingPerRunning is the maximum number of waiting calls per running call.
@@ -55,6 +55,7 @@ func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	lines := logging.NewWriter(stderr)
 	defer lines.Close()
 	log := logging.New(lines, logging.JSON, o.logLevel)
+	slog.SetDefault(log)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(o.port))
 	if err != nil {
 		return fmt.Errorf("listen on --port: %w", err)
@@ -80,10 +81,18 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 			log.Warn("orphaned processes are not collected", "err", err)
 		}
 	})
-	exports := telemetry.New(environ, log)
-	exports.Workers(workers.Stats)
-	exports.Standby(runner.StandbyOutcomes)
-	guard, err := secured(ctx, o, environ, exports.Refused, log)
+	exports := newTelemetry(ctx, log)
+	defer func() {
+		if err := exports.Shutdown(ctx); err != nil {
+			log.Warn("the last spans are lost", "err", err)
+		}
+	}()
+	metrics, err := newMetrics(ctx, exports.Metrics)
+	err = errors.Join(err, telemetry.ObserveWorkers(exports.Metrics, workers.Stats, process.Processors()), telemetry.ObserveStandby(exports.Metrics, runner))
+	if err != nil {
+		return fmt.Errorf("create metrics: %w", err)
+	}
+	guard, err := secured(ctx, o, environ, func() { metrics.refused.Add(ctx, 1) }, log)
 	if err != nil {
 		return err
 	}
@@ -92,12 +101,15 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	interceptor, memory := newInterceptor(environ, gate), newMemory(gate)
 	s := grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: o.maxMessageSize, Drain: min(closeTime, o.drain), KeepConnections: true, Guard: guard, Logger: log,
-		Server: slices.Concat(exports.ServerOptions(), interceptor.options(), []grpc.ServerOption{grpc.ConnectionTimeout(handshakeTime)}),
+		Server: slices.Concat(measureCalls(exports), interceptor.options(), []grpc.ServerOption{grpc.ConnectionTimeout(handshakeTime)}),
 	})
 	function := newFunction(o, environ, workers)
 	workers.Prepare(function.Command)
-	register(s, exports, draining.Guard(gate.Limit(memory.counted(interceptor.announceStart(function)))), log)
-	background.Go(func() { exports.Run(backgroundCtx) })
+	evaluator := metrics.counted(draining.Guard(gate.Limit(memory.counted(interceptor.announceStart(function)))))
+	// Successful evaluations are logged at debug level, because the function runner logs each one; a second line would double the CPU time for
+	// logs, most of which is log collection on the node.
+	evaluator = evaluation.WithLog(evaluator, telemetry.Logger(log), evaluation.LogOptions{Succeeded: slog.LevelDebug})
+	register(s, traced(evaluator, exports.Traces))
 	background.Go(func() { memory.run(backgroundCtx) })
 	s.SetServing(true)
 	log.Info("serving", "address", listener.Addr().String(), "command", o.command[0], "tls", o.tls)
@@ -114,11 +126,8 @@ func newFunction(o options, environ []string, runner process.Processes) *process
 	}
 }
 
-// register registers both services, with metrics, log lines and spans for evaluations. The frozen contract allows Porch's function
-// runner to use this server. Successful evaluations are logged at debug level, because the function runner logs each one; a second line
-// would double the CPU time for logs, most of which is log collection on the node.
-func register(s *grpcserver.Server, exports *telemetry.Telemetry, e evaluation.Evaluator, log *slog.Logger) {
-	e = exports.Trace(evaluation.WithLog(exports.Count(e), telemetry.Logger(log), evaluation.LogOptions{Succeeded: slog.LevelDebug}))
+// register registers both services. The frozen contract allows Porch's function runner to use this server.
+func register(s *grpcserver.Server, e evaluation.Evaluator) {
 	evaluatorgrpc.RegisterFunctionEvaluatorServer(s, &porch.Server{
 		Evaluator: e, Error: errorStatus, Failure: porch.FailureStatus,
 	})

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/krmfn/krmfn/internal/server/logging"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 )
@@ -64,10 +66,12 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-func (c *collector) environ() []string {
-	return []string{
-		"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_ENDPOINT=" + c.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-token=a%20b",
-		"OTEL_RESOURCE_ATTRIBUTES=a=b", "HOSTNAME=pod-1",
+// setenv sets environment variables until the test ends. Each argument is NAME=value.
+func setenv(t *testing.T, environ ...string) {
+	t.Helper()
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		t.Setenv(name, value)
 	}
 }
 
@@ -96,10 +100,11 @@ func logged(t *testing.T, log *bytes.Buffer, attribute string) []string {
 
 // The span of an evaluation is a child of the caller's span, and the log contains the trace ID.
 func TestSpans(t *testing.T) {
-	t.Parallel()
 	c := newCollector(t)
+	setenv(t, "OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-token=a%20b",
+		"OTEL_RESOURCE_ATTRIBUTES=a=b", "HOSTNAME=pod-1")
 	log := new(bytes.Buffer)
-	h := run(t, c.environ(), log, "cat; exit 3")
+	h := run(t, nil, log, "cat; exit 3")
 	call(t, h, "traceparent", traceparent, "tracestate", "k=v")
 	call(t, h, "traceparent", strings.TrimSuffix(traceparent, "1")+"0")
 	call(t, h)
@@ -135,9 +140,11 @@ func TestSpans(t *testing.T) {
 	if diff := cmp.Diff([]string{traceID, traceID, hex.EncodeToString(root.GetTraceId())}, logged(t, log, "trace_id")); diff != "" {
 		t.Errorf("trace_id in the log (-want +got):\n%s", diff)
 	}
-	delete(c.about, "service.version")
-	if diff := cmp.Diff(map[string]string{"service.name": "y", "a": "b", "k8s.pod.name": "pod-1", "scope": "wrapper-server"}, c.about); diff != "" {
-		t.Errorf("resource (-want +got):\n%s", diff)
+	want = map[string]string{"service.name": "krmfn-wrapper-server", "a": "b", "k8s.pod.name": "pod-1", "scope": scope}
+	for name, want := range want {
+		if got := c.about[name]; got != want {
+			t.Errorf("resource attribute %s = %q, want %q", name, got, want)
+		}
 	}
 }
 
@@ -155,35 +162,67 @@ func TestTraceInLog(t *testing.T) {
 	}
 }
 
-// If the collector does not answer, evaluations succeed, and the problem is logged once.
-func TestNoCollector(t *testing.T) {
-	t.Parallel()
-	log := new(bytes.Buffer)
-	h := run(t, []string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"}, log, "cat")
-	_, err := evaluatorgrpc.NewFunctionEvaluatorClient(h.conn).EvaluateFunction(t.Context(), &evaluator.EvaluateFunctionRequest{ResourceList: []byte(list)})
-	if err != nil {
-		t.Errorf("EvaluateFunction() = %v", err)
-	}
-	h.end(t)
-	if got := strings.Count(log.String(), "spans cannot be exported"); got != 1 {
-		t.Errorf("log has %d lines about it, want 1:\n%s", got, log)
+// Telemetry that cannot be exported does not make evaluations fail. One signal does not affect the other.
+func TestEvaluationsSucceedWithoutTelemetry(t *testing.T) {
+	for name, tc := range map[string]struct {
+		environ []string
+		// want is part of the log.
+		want string
+	}{
+		"no collector":     {[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1"}, "127.0.0.1:1"},
+		"other protocol":   {[]string{"OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL to http/protobuf"},
+		"unknown exporter": {[]string{"OTEL_TRACES_EXPORTER=x"}, `OTEL_TRACES_EXPORTER=\"x\"`},
+		"invalid port":     {[]string{"OTEL_METRICS_EXPORTER=prometheus", "OTEL_EXPORTER_PROMETHEUS_PORT=x"}, `OTEL_METRICS_EXPORTER=\"prometheus\"`},
+		"metrics remain": {[]string{
+			"OTEL_TRACES_EXPORTER=x", "OTEL_METRICS_EXPORTER=prometheus", "OTEL_EXPORTER_PROMETHEUS_HOST=" + metricsHost,
+		}, `OTEL_TRACES_EXPORTER=\"x\"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			setenv(t, tc.environ...)
+			log := new(bytes.Buffer)
+			defer slog.SetDefault(slog.Default())
+			slog.SetDefault(logging.New(log, logging.JSON, 1))
+			h := run(t, nil, log, "cat")
+			_, err := evaluatorgrpc.NewFunctionEvaluatorClient(h.conn).EvaluateFunction(t.Context(), &evaluator.EvaluateFunctionRequest{ResourceList: []byte(list)})
+			if err != nil {
+				t.Errorf("EvaluateFunction() = %v", err)
+			}
+			if strings.Contains(name, "metrics") {
+				const metric = `krm_function_pod_evaluations_total{code="ok"} 1`
+				if text := scrape(t, "http://"+metricsHost+":9464/metrics", metric); !strings.Contains(text, metric) {
+					t.Errorf("metrics do not contain %s:\n%s", metric, text)
+				}
+			}
+			h.end(t)
+			if !strings.Contains(log.String(), tc.want) {
+				t.Errorf("log does not contain %s:\n%s", tc.want, log)
+			}
+		})
 	}
 }
 
+func TestImageInSpanIsShortened(t *testing.T) {
+	t.Parallel()
+	for image, want := range map[string]string{"": "", "r.io/fn:v1": "r.io/fn:v1", strings.Repeat("é", maxImageBytes): strings.Repeat("é", maxImageBytes/2), "x" + strings.Repeat("é", maxImageBytes): "x" + strings.Repeat("é", maxImageBytes/2-1)} {
+		if got := shorten(image); got != want {
+			t.Errorf("shorten(%q) = %q, want %q", image, got, want)
+		}
+	}
+}
+
+// metricsHost is a loopback address of its own, because metrics have the default port.
+const metricsHost = "127.0.0.94"
+
 // With the environment in Porch's manifests, metrics are at the address that Porch's end-to-end tests expect.
 func TestMetrics(t *testing.T) {
-	t.Parallel()
-	// Use a unique loopback address, because the port is the default one.
-	const host = "127.0.0.94"
+	setenv(t, "OTEL_METRICS_EXPORTER=prometheus", "OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_PROMETHEUS_HOST="+metricsHost)
 	log := new(bytes.Buffer)
-	h := run(t, []string{
-		"OTEL_METRICS_EXPORTER=prometheus", "OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_PROMETHEUS_HOST=" + host,
-	}, log, "cat; exit 1")
+	h := run(t, nil, log, "cat; exit 1")
 	call(t, h)
 	unknown := h.conn.Invoke(t.Context(), "/made/Up", &evaluator.EvaluateFunctionRequest{}, &evaluator.EvaluateFunctionResponse{})
-	text := scrape(t, "http://"+host+":9464/metrics", "rpc_server_call_duration_seconds_count")
+	text := scrape(t, "http://"+metricsHost+":9464/metrics", "rpc_server_call_duration_seconds_count")
 	for _, want := range []string{
-		"\ngo_goroutines ",
+		"\ngo_goroutine_count ", "krm_build_info{", "krm_tls_connections_refused_total 0",
 		`krm_function_pod_evaluations_total{code="exit_code"} 1`,
 		"krm_function_pod_present 0", `krm_standby_processes_total{fate="used"} 1`, `krm_standby_processes_total{fate="refused"} 0`, "krm_workers 0", "krm_workers_started_total 0", "krm_workers_refused_total 0", "krm_worker_calls_total 0",
 		`rpc_server_call_duration_seconds_count{error_type="INTERNAL",rpc_method="evaluator.FunctionEvaluator/EvaluateFunction",rpc_response_status_code="INTERNAL",rpc_system_name="grpc"} 1`,
