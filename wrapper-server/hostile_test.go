@@ -8,7 +8,6 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,7 +55,7 @@ func TestHostileFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := serve(t, "KRMFN_POD_UID=1", wrapperapi.AuthoritiesVariable+"="+wrapperapi.Fingerprint(trusted))
+	address := serveHostile(t, "KRMFN_POD_UID=1", wrapperapi.AuthoritiesVariable+"="+wrapperapi.Fingerprint(trusted))
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 		Certificates: []tls.Certificate{pair}, InsecureSkipVerify: true,
 	})))
@@ -73,8 +72,8 @@ func TestHostileFunction(t *testing.T) {
 	}
 }
 
-// serve runs the wrapper server of the hostile function, as nobody where the test may choose, and returns its address.
-func serve(t *testing.T, environ ...string) string {
+// serveHostile runs the wrapper server of the hostile function, as nobody where the test may choose, and returns its address.
+func serveHostile(t *testing.T, environ ...string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "wrapper-server-*") //nolint:usetesting // nobody has to find the binary, and a TempDir is its owner's
 	if err != nil {
@@ -88,7 +87,7 @@ func serve(t *testing.T, environ ...string) string {
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	address, health := free(t), free(t)
+	address, health := freeAddress(t), freeAddress(t)
 	command := exec.CommandContext(t.Context(), binary, "--tls", "--port", port(address), "--health-port", port(health), "--standby-processes=0",
 		"--", "/bin/sh", "-c", hostile)
 	command.Env, command.Stderr, command.Dir = append(environ, "PATH="+os.Getenv("PATH")), t.Output(), "/"
@@ -103,16 +102,6 @@ func serve(t *testing.T, environ ...string) string {
 	}
 	t.Cleanup(func() { _ = command.Wait() })
 	return address
-}
-
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close() //nolint:errcheck // the test only needs its address
-	return l.Addr().String()
 }
 
 func port(address string) string { return address[strings.LastIndex(address, ":")+1:] }

@@ -18,9 +18,6 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"github.com/krmfn/krmfn/internal/process"
-	"github.com/krmfn/krmfn/wrapper-server/internal/copier"
-	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
-	"github.com/krmfn/krmfn/wrapper-server/internal/server"
 )
 
 // ownShare is the part of the container's memory limit near which the server collects its garbage often. The rest is for the
@@ -32,14 +29,14 @@ const ownShare = 0.25
 // 100 and 76 MB at 400. The server returns this memory when it is idle.
 const garbagePercent = 200
 
-func main() { os.Exit(run(os.Args)) }
+func main() { os.Exit(runAs(os.Args)) }
 
-func run(argv []string) int {
+func runAs(argv []string) int {
 	switch args := argv[1:]; filepath.Base(argv[0]) {
 	case "cp":
-		return report("cp", copier.Run(args))
+		return report("cp", copyFiles(args))
 	case "grpc-health-probe":
-		return probe.Run(context.Background(), args, os.Stdout, os.Stderr)
+		return probeHealth(context.Background(), args, os.Stdout, os.Stderr)
 	default:
 		return report("wrapper-server", serveFunction(args))
 	}
@@ -56,7 +53,7 @@ func serveFunction(args []string) error {
 	_, _ = memlimit.Set(memlimit.WithRatio(ownShare))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	return server.Run(ctx, args, os.Environ(), os.Stdout, os.Stderr)
+	return runServer(ctx, args, os.Environ(), os.Stdout, os.Stderr)
 }
 
 func report(name string, err error) int {

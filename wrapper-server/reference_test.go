@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package main
 
 import (
 	"testing"
@@ -12,5 +12,5 @@ import (
 // The reference page contains the descriptions of all flags.
 func TestReference(t *testing.T) {
 	t.Parallel()
-	flagstest.Reference(t, "../../../docs/flags.md", new(options).flags(), "go -C wrapper-server test ./internal/server -run TestReference -update")
+	flagstest.Reference(t, "../docs/flags.md", new(options).flags(), "go -C wrapper-server test . -run TestReference -update")
 }

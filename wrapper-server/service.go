@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package main
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
 
 // functionService implements the service for this project's function runner.
@@ -38,7 +37,7 @@ func (s *functionService) Evaluate(ctx context.Context, req *wrapperv1.EvaluateR
 func errorStatus(ctx context.Context, _ string, err error) error {
 	var refusal metadata.MD
 	switch {
-	case errors.Is(err, drain.ErrDraining):
+	case errors.Is(err, errDraining):
 		refusal = wrapperapi.Refusal()
 	case errors.As(err, new(*evaluation.BusyError)):
 		refusal = wrapperapi.NoRoom()

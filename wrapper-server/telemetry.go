@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package main
 
 import (
 	"context"
@@ -23,7 +23,6 @@ import (
 	"github.com/krmfn/krmfn/internal/server/telemetry/export"
 	"github.com/krmfn/krmfn/internal/server/version"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
 
 const (
@@ -129,7 +128,7 @@ func shorten(image string) string {
 
 // code is evaluation.Code, or "draining" for calls that are rejected during the shutdown.
 func code(resp evaluation.Response, err error) string {
-	if errors.Is(err, drain.ErrDraining) {
+	if errors.Is(err, errDraining) {
 		return "draining"
 	}
 	return evaluation.Code(resp, err)

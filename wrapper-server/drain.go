@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drain ends a server's work in order: what has begun is finished, what comes later is refused.
-package drain
+package main
 
 import (
 	"context"
@@ -13,11 +12,11 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// ErrDraining says that a call came after the beginning of a shutdown. Nothing of it has run.
-var ErrDraining = errors.New("the wrapper server is shutting down, send the call to another pod")
+// errDraining says that a call came after the beginning of a shutdown. Nothing of it has run.
+var errDraining = errors.New("the wrapper server is shutting down, send the call to another pod")
 
 // Drain knows which evaluations have begun. It may be used by any number of goroutines at once.
-type Drain struct {
+type drain struct {
 	begun func() bool
 
 	mu      sync.Mutex
@@ -26,15 +25,15 @@ type Drain struct {
 }
 
 // New returns a drain that begins when ctx ends.
-func New(ctx context.Context) *Drain {
-	return &Drain{begun: func() bool { return ctx.Err() != nil }, idle: make(chan struct{})}
+func newDrain(ctx context.Context) *drain {
+	return &drain{begun: func() bool { return ctx.Err() != nil }, idle: make(chan struct{})}
 }
 
-// Guard refuses evaluations with ErrDraining from the moment that the drain begins.
-func (d *Drain) Guard(e evaluation.Evaluator) evaluation.Evaluator {
+// Guard refuses evaluations with errDraining from the moment that the drain begins.
+func (d *drain) guard(e evaluation.Evaluator) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		if !d.enter() {
-			return evaluation.Response{}, ErrDraining
+			return evaluation.Response{}, errDraining
 		}
 		defer d.leave()
 		return e.Evaluate(ctx, req)
@@ -43,7 +42,7 @@ func (d *Drain) Guard(e evaluation.Evaluator) evaluation.Evaluator {
 
 // Wait waits until no evaluation is left, for limit at most, and tells whether none is. It must be called after the drain
 // has begun.
-func (d *Drain) Wait(limit time.Duration) bool {
+func (d *drain) wait(limit time.Duration) bool {
 	if d.empty() {
 		return true
 	}
@@ -57,13 +56,13 @@ func (d *Drain) Wait(limit time.Duration) bool {
 	}
 }
 
-func (d *Drain) empty() bool {
+func (d *drain) empty() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.present == 0
 }
 
-func (d *Drain) enter() bool {
+func (d *drain) enter() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.begun() {
@@ -74,7 +73,7 @@ func (d *Drain) enter() bool {
 }
 
 // leave closes idle at most once: nobody enters after the drain has begun.
-func (d *Drain) leave() {
+func (d *drain) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.present--

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package drain
+package main
 
 import (
 	"context"
@@ -11,12 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/krmfn/krmfn/services/evaluation"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // busyFor returns an evaluator that takes so long.
 func busyFor(d time.Duration) evaluation.Evaluator {
@@ -41,16 +37,16 @@ func TestWait(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ctx, begin := context.WithCancel(t.Context())
-				d := New(ctx)
+				d := newDrain(ctx)
 				var running sync.WaitGroup
 				defer running.Wait()
 				for _, takes := range tc.running {
-					running.Go(func() { _, _ = d.Guard(busyFor(takes)).Evaluate(t.Context(), evaluation.Request{}) })
+					running.Go(func() { _, _ = d.guard(busyFor(takes)).Evaluate(t.Context(), evaluation.Request{}) })
 				}
 				synctest.Wait()
 				begin()
 				started := time.Now()
-				idle := d.Wait(time.Minute)
+				idle := d.wait(time.Minute)
 				if took := time.Since(started); idle != tc.idle || took != tc.took {
 					t.Errorf("waited %v and got %v, want %v and %v", took, idle, tc.took, tc.idle)
 				}
@@ -62,7 +58,7 @@ func TestWait(t *testing.T) {
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	ctx, begin := context.WithCancel(t.Context())
-	guarded := New(ctx).Guard(busyFor(0))
+	guarded := newDrain(ctx).guard(busyFor(0))
 	// Coming and going before the drain does not end it.
 	for range 2 {
 		if _, err := guarded.Evaluate(t.Context(), evaluation.Request{}); err != nil {
@@ -70,7 +66,7 @@ func TestGuard(t *testing.T) {
 		}
 	}
 	begin()
-	if _, err := guarded.Evaluate(t.Context(), evaluation.Request{}); !errors.Is(err, ErrDraining) {
-		t.Errorf("got error %v, want %v", err, ErrDraining)
+	if _, err := guarded.Evaluate(t.Context(), evaluation.Request{}); !errors.Is(err, errDraining) {
+		t.Errorf("got error %v, want %v", err, errDraining)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package copier
+package main
 
 import (
 	"io/fs"
@@ -64,7 +64,7 @@ func TestCopiesWhatIsInADirectory(t *testing.T) {
 	source, target := tools(t), t.TempDir()
 	// Twice, because an init container may be run again.
 	for range 2 {
-		must(t, Run([]string{"-a", source + "/.", target}))
+		must(t, copyFiles([]string{"-a", source + "/.", target}))
 	}
 	if diff := cmp.Diff(tree(t, source), tree(t, target)); diff != "" {
 		t.Errorf("copy (-source +target):\n%s", diff)
@@ -75,9 +75,9 @@ func TestTargets(t *testing.T) {
 	t.Parallel()
 	source, target := tools(t), t.TempDir()
 	program := filepath.Join(source, "wrapper-server")
-	must(t, Run([]string{program, filepath.Join(target, "other-name")}))
-	must(t, Run([]string{"-rv", "--", program, filepath.Join(source, "sub"), target}))
-	must(t, Run([]string{"-a", source + "/.", filepath.Join(target, "new", "deep")}))
+	must(t, copyFiles([]string{program, filepath.Join(target, "other-name")}))
+	must(t, copyFiles([]string{"-rv", "--", program, filepath.Join(source, "sub"), target}))
+	must(t, copyFiles([]string{"-a", source + "/.", filepath.Join(target, "new", "deep")}))
 	got := tree(t, target)
 	for _, name := range []string{"other-name", "wrapper-server", "sub/file", "new/deep/sub/file"} {
 		if got[name] == "" {
@@ -90,13 +90,13 @@ func TestTargets(t *testing.T) {
 func TestReplacesARunningProgram(t *testing.T) {
 	t.Parallel()
 	source, target := tools(t), t.TempDir()
-	must(t, Run([]string{"-a", source + "/.", target}))
+	must(t, copyFiles([]string{"-a", source + "/.", target}))
 	old, err := os.Open(filepath.Join(target, "wrapper-server"))
 	must(t, err)
 	defer old.Close() //nolint:errcheck // only read
 	must(t, os.Remove(filepath.Join(source, "wrapper-server")))
 	must(t, os.WriteFile(filepath.Join(source, "wrapper-server"), []byte("new"), 0o555))
-	must(t, Run([]string{"-a", source + "/.", target}))
+	must(t, copyFiles([]string{"-a", source + "/.", target}))
 	text := make([]byte, 7)
 	if _, err := old.Read(text); err != nil || string(text) != "program" {
 		t.Errorf("the open file reads %q (%v), want what it was", text, err)
@@ -117,7 +117,7 @@ func TestErrors(t *testing.T) {
 		{[]string{source, source, filepath.Join(target, "missing")}, "is not a directory"},
 		{[]string{"/dev/null", target}, "neither a file"},
 	} {
-		if err := Run(tc.args); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if err := copyFiles(tc.args); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("cp %v: got error %v, want %q", tc.args, err, tc.want)
 		}
 	}

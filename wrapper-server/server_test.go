@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package main
 
 import (
 	"bytes"
@@ -23,7 +23,6 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
-	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -120,8 +119,8 @@ func TestProbe(t *testing.T) {
 		{nil, 1},
 		{[]string{"-no-such-flag"}, 1},
 	} {
-		if got := probe.Run(t.Context(), tc.args, io.Discard, io.Discard); got != tc.want {
-			t.Errorf("probe.Run(%v) = %d, want %d", tc.args, got, tc.want)
+		if got := probeHealth(t.Context(), tc.args, io.Discard, io.Discard); got != tc.want {
+			t.Errorf("probeHealth(%v) = %d, want %d", tc.args, got, tc.want)
 		}
 	}
 }
@@ -156,7 +155,7 @@ func TestFlags(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
-	if err := Run(t.Context(), []string{"--help"}, nil, &stdout, &stderr); err != nil {
+	if err := runServer(t.Context(), []string{"--help"}, nil, &stdout, &stderr); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(stdout.String(), "\nTLS:\n") || stderr.Len() > 0 {

@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package copier is as much of cp as an init container needs that puts tools into a shared volume: cp -a SOURCE... TARGET.
-package copier
+package main
 
 import (
 	"errors"
@@ -14,13 +13,13 @@ import (
 	"strings"
 )
 
-// errUsage tells what is supported.
-var errUsage = errors.New("usage: cp [-afprRv] SOURCE... TARGET; a SOURCE that ends in /. means what is in that directory")
+// errCopyUsage tells what is supported.
+var errCopyUsage = errors.New("usage: cp [-afprRv] SOURCE... TARGET; a SOURCE that ends in /. means what is in that directory")
 
-// Run copies the sources to the target, with permissions, times and symbolic links, directories with all that is in them.
+// copyFiles copies the sources to the target, with permissions, times and symbolic links, directories with all that is in them.
 // Files that exist are replaced as a whole, so that a program that runs from one goes on with the old one. The letters of
 // -a, -f, -p, -r, -R and -v are taken and change nothing.
-func Run(args []string) error {
+func copyFiles(args []string) error {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
 		option := args[0]
 		args = args[1:]
@@ -28,11 +27,11 @@ func Run(args []string) error {
 			break
 		}
 		if strings.Trim(option[1:], "afprRv") != "" {
-			return fmt.Errorf("unknown option %q, %w", option, errUsage)
+			return fmt.Errorf("unknown option %q, %w", option, errCopyUsage)
 		}
 	}
 	if len(args) < 2 {
-		return errUsage
+		return errCopyUsage
 	}
 	target := args[len(args)-1]
 	info, err := os.Stat(target)

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package server
+package main
 
 import (
 	"crypto/tls"
@@ -25,7 +25,6 @@ import (
 	"github.com/krmfn/krmfn/internal/wrapperapi"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
-	"github.com/krmfn/krmfn/wrapper-server/internal/probe"
 )
 
 // guarded starts a server with TLS and returns its address and that of its health service.
@@ -130,7 +129,7 @@ func TestOnlyFunctionRunnersMayCall(t *testing.T) {
 			t.Errorf("%s in plain text succeeded, want an error", name)
 		}
 	}
-	if got := probe.Run(t.Context(), []string{"-addr", health}, io.Discard, io.Discard); got != 0 {
+	if got := probeHealth(t.Context(), []string{"-addr", health}, io.Discard, io.Discard); got != 0 {
 		t.Errorf("probe of the health port = %d, want 0", got)
 	}
 	other := dial(t, health)
@@ -160,9 +159,9 @@ func TestNoAuthorities(t *testing.T) {
 		"none": nil, "empty": {wrapperapi.AuthoritiesVariable + "="}, "no fingerprint": {wrapperapi.AuthoritiesVariable + "=x"},
 		"short fingerprint": {wrapperapi.AuthoritiesVariable + "=" + good[:16]}, "empty second fingerprint": {wrapperapi.AuthoritiesVariable + "=" + good + ","},
 	} {
-		err := Run(t.Context(), []string{"--port=0", "--health-port=0", "--tls", "--", "fn"}, environ, io.Discard, io.Discard)
+		err := runServer(t.Context(), []string{"--port=0", "--health-port=0", "--tls", "--", "fn"}, environ, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), wrapperapi.AuthoritiesVariable) {
-			t.Errorf("%s: Run() = %v", name, err)
+			t.Errorf("%s: runServer() = %v", name, err)
 		}
 	}
 }
@@ -190,7 +189,7 @@ func FuzzHandshake(f *testing.F) {
 		if err := errors.Join(conn.Close(), evaluate(t, address, config)); err != nil {
 			t.Fatal(err)
 		}
-		if got := probe.Run(t.Context(), []string{"-addr", health, "-rpc-timeout=1m"}, io.Discard, io.Discard); got != 0 {
+		if got := probeHealth(t.Context(), []string{"-addr", health, "-rpc-timeout=1m"}, io.Discard, io.Discard); got != 0 {
 			t.Fatalf("probe = %d, want 0", got)
 		}
 	})

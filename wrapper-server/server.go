@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server implements the gRPC server in a function pod. It runs the pod's function for each call.
-package server
+package main
 
 import (
 	"context"
@@ -31,7 +30,6 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/wrapper/v1/wrapperv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/wrapper-server/internal/drain"
 )
 
 // waitingPerRunning is the maximum number of waiting calls per running call.
@@ -41,9 +39,9 @@ const waitingPerRunning = 10
 // over.
 const closeTime = time.Second
 
-// Run serves until ctx ends, and then finishes running calls. args are the flags and the function's command. The function gets environ
+// runServer runs the gRPC server of a function pod, which runs the function for each call. It serves until ctx ends, and then finishes running calls. args are the flags and the function's command. The function gets environ
 // without the server's own variables. The log goes to stderr, and help goes to stdout.
-func Run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+func runServer(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	o, err := parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
 		_, err = fmt.Fprint(stdout, flags.Text("Serves a KRM function over gRPC.", "wrapper-server [flags] -- ENTRYPOINT [ARG...]", new(options).flags()))
@@ -96,7 +94,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	if err != nil {
 		return err
 	}
-	draining := drain.New(ctx)
+	draining := newDrain(ctx)
 	gate := evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent)
 	interceptor, memory := newInterceptor(environ, gate), newMemory(gate)
 	s := grpcserver.New(ctx, grpcserver.Options{
@@ -105,7 +103,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	})
 	function := newFunction(o, environ, workers)
 	workers.Prepare(function.Command)
-	evaluator := metrics.counted(draining.Guard(gate.Limit(memory.counted(interceptor.announceStart(function)))))
+	evaluator := metrics.counted(draining.guard(gate.Limit(memory.counted(interceptor.announceStart(function)))))
 	// Successful evaluations are logged at debug level, because the function runner logs each one; a second line would double the CPU time for
 	// logs, most of which is log collection on the node.
 	evaluator = evaluation.WithLog(evaluator, telemetry.Logger(log), evaluation.LogOptions{Succeeded: slog.LevelDebug})
@@ -137,7 +135,7 @@ func register(s *grpcserver.Server, e evaluation.Evaluator) {
 // serveUntilDrained serves until ctx ends, and then until running evaluations have ended, at most for limit. Meanwhile, the server
 // still answers: health is NOT_SERVING, and new evaluations are rejected as not run. If it closed connections instead, callers would
 // not know that their calls have not run.
-func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.Listener, draining *drain.Drain, limit time.Duration, log *slog.Logger) error {
+func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.Listener, draining *drain, limit time.Duration, log *slog.Logger) error {
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var drained sync.WaitGroup
@@ -150,7 +148,7 @@ func serveUntilDrained(ctx context.Context, s *grpcserver.Server, listener net.L
 		}
 		s.Leave()
 		log.Info("shutting down, rejecting new evaluations", "within", limit)
-		if !draining.Wait(limit - min(closeTime, limit)) {
+		if !draining.wait(limit - min(closeTime, limit)) {
 			log.Warn("drain timeout reached, canceling running evaluations", "drain", limit)
 		}
 		stop()

@@ -1,9 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe is as much of grpc-health-probe as pod templates use: it asks a gRPC server for its health and tells by
-// its exit code.
-package probe
+package main
 
 import (
 	"context"
@@ -25,9 +23,9 @@ const (
 	exitNotServing = 4
 )
 
-// Run asks the server at -addr for the health of -service, within -connect-timeout and -rpc-timeout (1s each), and returns
+// probeHealth asks the server at -addr for the health of -service, within -connect-timeout and -rpc-timeout (1s each), and returns
 // the exit code: 0 serving, 1 bad arguments, 2 not reachable, 3 no answer, 4 not serving.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func probeHealth(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("grpc-health-probe", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	addr := flags.String("addr", "", "host:port of the server (required)")
@@ -51,7 +49,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "error: limit the time of the health check: %v\n", err)
 		return exitRPC
 	}
-	answer, err := check(conn, *service)
+	answer, err := checkHealth(conn, *service)
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "error: health check of %s: %v\n", *addr, err)
 		return exitRPC
