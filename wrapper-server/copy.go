@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-// errCopyUsage tells what is supported.
-var errCopyUsage = errors.New("usage: cp [-afprRv] SOURCE... TARGET; a SOURCE that ends in /. means what is in that directory")
+// errCopyUsage describes the supported arguments.
+var errCopyUsage = errors.New("usage: cp [-afprRv] SOURCE... TARGET; a SOURCE that ends in /. means the contents of that directory")
 
-// copyFiles copies the sources to the target, with permissions, times and symbolic links, directories with all that is in them.
-// Files that exist are replaced as a whole, so that a program that runs from one goes on with the old one. The letters of
-// -a, -f, -p, -r, -R and -v are taken and change nothing.
+// copyFiles is cp with the features that init containers need to copy tools into a shared volume: cp -a SOURCE... TARGET. It copies files,
+// directories and symbolic links with permissions and modification times. It replaces existing files instead of writing to them, so that
+// running programs keep the old file. The options -a, -f, -p, -r, -R and -v are accepted and have no effect.
 func copyFiles(args []string) error {
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
 		option := args[0]
@@ -37,7 +37,7 @@ func copyFiles(args []string) error {
 	info, err := os.Stat(target)
 	intoDir := err == nil && info.IsDir()
 	if len(args) > 2 && !intoDir {
-		return fmt.Errorf("%s is not a directory, and there are several sources", target)
+		return fmt.Errorf("%s is not a directory: several sources need a directory as target", target)
 	}
 	for _, source := range args[:len(args)-1] {
 		to := target
@@ -71,7 +71,8 @@ func copyEntry(source, target string, d fs.DirEntry) error {
 	}
 	switch {
 	case info.IsDir():
-		// Only the owner's bits are forced: the target may be a mounted volume that belongs to somebody else.
+		// The owner needs these permissions to copy the contents. MkdirAll does not change existing directories: the target may be a mounted
+		// volume of another user.
 		return os.MkdirAll(target, info.Mode().Perm()|0o700)
 	case info.Mode()&fs.ModeSymlink != 0:
 		return copyLink(source, target)
@@ -93,13 +94,13 @@ func copyLink(source, target string) error {
 	return os.Symlink(to, target)
 }
 
-// copyFile writes beside the target and renames, because a program that is being executed cannot be written to.
+// copyFile writes a temporary file and renames it to the target, because the kernel rejects writes to a running program.
 func copyFile(source, target string, info fs.FileInfo) (err error) {
 	in, err := os.Open(source)
 	if err != nil {
 		return err
 	}
-	defer in.Close() //nolint:errcheck // nothing was written
+	defer in.Close() //nolint:errcheck // only read
 	out, err := os.CreateTemp(filepath.Dir(target), ".cp-*")
 	if err != nil {
 		return err

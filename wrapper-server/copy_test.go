@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tools makes what an image of the wrapper server has: a program, a link to it, a directory.
-func tools(t *testing.T) string {
+// newTools creates a directory like the one in the wrapper server's image, with a program, a link to it, and a directory.
+func newTools(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "wrapper-server"), []byte("program"), 0o555))
@@ -33,7 +33,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// tree describes what is below a directory.
+// tree returns mode, link target and modification date of each file below a directory.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -59,10 +59,10 @@ func tree(t *testing.T, dir string) map[string]string {
 	return got
 }
 
-func TestCopiesWhatIsInADirectory(t *testing.T) {
+func TestCopyContentsOfDirectory(t *testing.T) {
 	t.Parallel()
-	source, target := tools(t), t.TempDir()
-	// Twice, because an init container may be run again.
+	source, target := newTools(t), t.TempDir()
+	// An init container may run twice.
 	for range 2 {
 		must(t, copyFiles([]string{"-a", source + "/.", target}))
 	}
@@ -71,9 +71,9 @@ func TestCopiesWhatIsInADirectory(t *testing.T) {
 	}
 }
 
-func TestTargets(t *testing.T) {
+func TestCopyTargets(t *testing.T) {
 	t.Parallel()
-	source, target := tools(t), t.TempDir()
+	source, target := newTools(t), t.TempDir()
 	program := filepath.Join(source, "wrapper-server")
 	must(t, copyFiles([]string{program, filepath.Join(target, "other-name")}))
 	must(t, copyFiles([]string{"-rv", "--", program, filepath.Join(source, "sub"), target}))
@@ -86,10 +86,10 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// A program that runs is replaced, not written to.
-func TestReplacesARunningProgram(t *testing.T) {
+// A program that runs is replaced and not overwritten.
+func TestCopyReplacesRunningProgram(t *testing.T) {
 	t.Parallel()
-	source, target := tools(t), t.TempDir()
+	source, target := newTools(t), t.TempDir()
 	must(t, copyFiles([]string{"-a", source + "/.", target}))
 	old, err := os.Open(filepath.Join(target, "wrapper-server"))
 	must(t, err)
@@ -99,13 +99,13 @@ func TestReplacesARunningProgram(t *testing.T) {
 	must(t, copyFiles([]string{"-a", source + "/.", target}))
 	text := make([]byte, 7)
 	if _, err := old.Read(text); err != nil || string(text) != "program" {
-		t.Errorf("the open file reads %q (%v), want what it was", text, err)
+		t.Errorf("contents of the open file = %q, error %v, want %q", text, err, "program")
 	}
 }
 
-func TestErrors(t *testing.T) {
+func TestCopyErrors(t *testing.T) {
 	t.Parallel()
-	source, target := tools(t), t.TempDir()
+	source, target := newTools(t), t.TempDir()
 	for _, tc := range []struct {
 		args []string
 		want string
@@ -118,7 +118,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"/dev/null", target}, "neither a file"},
 	} {
 		if err := copyFiles(tc.args); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("cp %v: got error %v, want %q", tc.args, err, tc.want)
+			t.Errorf("copyFiles(%v) = %v, want %q", tc.args, err, tc.want)
 		}
 	}
 }

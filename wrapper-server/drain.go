@@ -12,24 +12,26 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// errDraining says that a call came after the beginning of a shutdown. Nothing of it has run.
+// errDraining reports that a call arrived during the shutdown. The call has not run.
 var errDraining = errors.New("the wrapper server is shutting down, send the call to another pod")
 
-// Drain knows which evaluations have begun. It may be used by any number of goroutines at once.
+// drain counts running evaluations, and rejects new ones during the shutdown. It is safe for concurrent use.
 type drain struct {
+	// begun reports whether the shutdown has begun.
 	begun func() bool
+	// idle is closed when the last evaluation ends during the shutdown.
+	idle chan struct{}
 
 	mu      sync.Mutex
-	present int
-	idle    chan struct{}
+	running int // guarded by mu
 }
 
-// New returns a drain that begins when ctx ends.
+// newDrain returns a drain for a shutdown that begins when ctx ends.
 func newDrain(ctx context.Context) *drain {
 	return &drain{begun: func() bool { return ctx.Err() != nil }, idle: make(chan struct{})}
 }
 
-// Guard refuses evaluations with errDraining from the moment that the drain begins.
+// guard returns an evaluator that rejects evaluations with errDraining during the shutdown.
 func (d *drain) guard(e evaluation.Evaluator) evaluation.Evaluator {
 	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		if !d.enter() {
@@ -40,8 +42,7 @@ func (d *drain) guard(e evaluation.Evaluator) evaluation.Evaluator {
 	})
 }
 
-// Wait waits until no evaluation is left, for limit at most, and tells whether none is. It must be called after the drain
-// has begun.
+// wait waits until no evaluation runs, at most for limit, and reports whether none runs. The shutdown must have begun.
 func (d *drain) wait(limit time.Duration) bool {
 	if d.empty() {
 		return true
@@ -59,7 +60,7 @@ func (d *drain) wait(limit time.Duration) bool {
 func (d *drain) empty() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.present == 0
+	return d.running == 0
 }
 
 func (d *drain) enter() bool {
@@ -68,16 +69,16 @@ func (d *drain) enter() bool {
 	if d.begun() {
 		return false
 	}
-	d.present++
+	d.running++
 	return true
 }
 
-// leave closes idle at most once: nobody enters after the drain has begun.
+// leave closes idle once, because no evaluation enters during the shutdown.
 func (d *drain) leave() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.present--
-	if d.present == 0 && d.begun() {
+	d.running--
+	if d.running == 0 && d.begun() {
 		close(d.idle)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// busyFor returns an evaluator that takes so long.
+// busyFor returns an evaluator that takes d.
 func busyFor(d time.Duration) evaluation.Evaluator {
 	return evaluation.Func(func(context.Context, evaluation.Request) (evaluation.Response, error) {
 		time.Sleep(d)
@@ -22,16 +22,16 @@ func busyFor(d time.Duration) evaluation.Evaluator {
 	})
 }
 
-func TestWait(t *testing.T) {
+func TestDrainWaits(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		running []time.Duration
 		idle    bool
 		took    time.Duration
 	}{
-		"nothing runs":                 {nil, true, 0},
-		"all end in time":              {[]time.Duration{time.Second, 3 * time.Second}, true, 3 * time.Second},
-		"one takes longer than it may": {[]time.Duration{time.Second, time.Hour}, false, time.Minute},
+		"no evaluation":         {nil, true, 0},
+		"all end in time":       {[]time.Duration{time.Second, 3 * time.Second}, true, 3 * time.Second},
+		"one exceeds the limit": {[]time.Duration{time.Second, time.Hour}, false, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,25 +48,25 @@ func TestWait(t *testing.T) {
 				started := time.Now()
 				idle := d.wait(time.Minute)
 				if took := time.Since(started); idle != tc.idle || took != tc.took {
-					t.Errorf("waited %v and got %v, want %v and %v", took, idle, tc.took, tc.idle)
+					t.Errorf("wait() = %v after %v, want %v after %v", idle, took, tc.idle, tc.took)
 				}
 			})
 		})
 	}
 }
 
-func TestGuard(t *testing.T) {
+func TestDrainRejectsEvaluations(t *testing.T) {
 	t.Parallel()
 	ctx, begin := context.WithCancel(t.Context())
 	guarded := newDrain(ctx).guard(busyFor(0))
-	// Coming and going before the drain does not end it.
+	// Evaluations that end before the shutdown do not close idle.
 	for range 2 {
 		if _, err := guarded.Evaluate(t.Context(), evaluation.Request{}); err != nil {
-			t.Errorf("before the drain got error %v", err)
+			t.Errorf("Evaluate() before the shutdown = %v", err)
 		}
 	}
 	begin()
 	if _, err := guarded.Evaluate(t.Context(), evaluation.Request{}); !errors.Is(err, errDraining) {
-		t.Errorf("got error %v, want %v", err, errDraining)
+		t.Errorf("Evaluate() during the shutdown = %v, want %v", err, errDraining)
 	}
 }

@@ -17,22 +17,24 @@ import (
 )
 
 const (
-	// stream is the number of the one request, and prefix how many bytes come before a message: whether it is compressed, and its length.
-	stream = 1
-	prefix = 5
-	// maxFrame is the most bytes of a frame, which is the least that HTTP/2 allows, and maxAnswer more than an answer has.
-	maxFrame  = 16 << 10
-	maxAnswer = 1 << 10
+	// streamID is the HTTP/2 stream of the request.
+	streamID = 1
+	// prefixBytes is the size of the prefix of a gRPC message: a compression flag and the length.
+	prefixBytes = 5
+	// maxFrameBytes is the smallest maximum frame size that HTTP/2 allows.
+	maxFrameBytes = 16 << 10
+	// maxMessageBytes limits the response, which has a few bytes.
+	maxMessageBytes = 1 << 10
 )
 
-// checkHealth asks for the health of a service on a new connection. The client of gRPC would do the same in 0.4 MB more, in every function
-// pod, and that of net/http in 0.3 MB: the frames of HTTP/2 are there with the server.
+// checkHealth requests the health of a service on a new connection. It writes HTTP/2 frames, whose code the server contains anyway: gRPC's
+// client would add 0.4 MB to every function pod.
 func checkHealth(conn net.Conn, service string) (grpc_health_v1.HealthCheckResponse_ServingStatus, error) {
-	question, err := proto.Marshal(&grpc_health_v1.HealthCheckRequest{Service: service})
+	request, err := proto.Marshal(&grpc_health_v1.HealthCheckRequest{Service: service})
 	if err != nil {
 		return 0, err
 	}
-	message := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(question))), question...) //nolint:gosec // G115: of an argument
+	message := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(request))), request...) //nolint:gosec // G115: as short as an argument
 	var header bytes.Buffer
 	encoder := hpack.NewEncoder(&header)
 	for _, field := range []hpack.HeaderField{
@@ -43,23 +45,23 @@ func checkHealth(conn net.Conn, service string) (grpc_health_v1.HealthCheckRespo
 		{Name: "content-type", Value: "application/grpc"},
 		{Name: "te", Value: "trailers"},
 	} {
-		_ = encoder.WriteField(field) // a buffer takes everything
+		_ = encoder.WriteField(field) // a buffer accepts all writes
 	}
 	frames := http2.NewFramer(conn, conn)
 	frames.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	frames.SetMaxReadFrameSize(maxFrame)
+	frames.SetMaxReadFrameSize(maxFrameBytes)
 	_, err = conn.Write([]byte(http2.ClientPreface))
 	err = errors.Join(err, frames.WriteSettings(),
-		frames.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: header.Bytes(), EndHeaders: true}),
-		frames.WriteData(stream, true, message))
+		frames.WriteHeaders(http2.HeadersFrameParam{StreamID: streamID, BlockFragment: header.Bytes(), EndHeaders: true}),
+		frames.WriteData(streamID, true, message))
 	if err != nil {
 		return 0, err
 	}
-	return answer(frames)
+	return readResponse(frames)
 }
 
-// answer reads frames until the answer is there.
-func answer(frames *http2.Framer) (grpc_health_v1.HealthCheckResponse_ServingStatus, error) {
+// readResponse reads frames until the response is complete.
+func readResponse(frames *http2.Framer) (grpc_health_v1.HealthCheckResponse_ServingStatus, error) {
 	var message []byte
 	for {
 		frame, err := frames.ReadFrame()
@@ -72,17 +74,17 @@ func answer(frames *http2.Framer) (grpc_health_v1.HealthCheckResponse_ServingSta
 				err = frames.WriteSettingsAck()
 			}
 		case *http2.DataFrame:
-			if message = append(message, f.Data()...); len(message) > maxAnswer {
-				err = errors.New("its answer is too long to be one of the health service")
+			if message = append(message, f.Data()...); len(message) > maxMessageBytes {
+				err = errors.New("the response is longer than a response of the health service")
 			}
 		case *http2.MetaHeadersFrame:
 			if f.StreamEnded() {
-				return health(f.RegularFields(), message)
+				return parseResponse(f.RegularFields(), message)
 			}
 		case *http2.RSTStreamFrame:
-			err = fmt.Errorf("it breaks off the request: %v", f.ErrCode)
+			err = fmt.Errorf("the server reset the request: %v", f.ErrCode)
 		case *http2.GoAwayFrame:
-			err = fmt.Errorf("it ends the connection: %v", f.ErrCode)
+			err = fmt.Errorf("the server closed the connection: %v", f.ErrCode)
 		}
 		if err != nil {
 			return 0, err
@@ -90,8 +92,8 @@ func answer(frames *http2.Framer) (grpc_health_v1.HealthCheckResponse_ServingSta
 	}
 }
 
-// health returns what an answer with some trailers says.
-func health(trailers []hpack.HeaderField, message []byte) (grpc_health_v1.HealthCheckResponse_ServingStatus, error) {
+// parseResponse returns the status in a response, which consists of trailers and a message with its prefix.
+func parseResponse(trailers []hpack.HeaderField, message []byte) (grpc_health_v1.HealthCheckResponse_ServingStatus, error) {
 	fields := map[string]string{}
 	for _, field := range trailers {
 		fields[field.Name] = field.Value
@@ -99,12 +101,12 @@ func health(trailers []hpack.HeaderField, message []byte) (grpc_health_v1.Health
 	if code := fields["grpc-status"]; code != "0" {
 		return 0, fmt.Errorf("gRPC status %q: %s", code, fields["grpc-message"])
 	}
-	if len(message) < prefix {
-		return 0, errors.New("its answer has no message")
+	if len(message) < prefixBytes {
+		return 0, errors.New("the response has no message")
 	}
 	var response grpc_health_v1.HealthCheckResponse
-	if err := proto.Unmarshal(message[prefix:], &response); err != nil {
-		return 0, fmt.Errorf("read its answer: %w", err)
+	if err := proto.Unmarshal(message[prefixBytes:], &response); err != nil {
+		return 0, fmt.Errorf("parse the response: %w", err)
 	}
 	return response.GetStatus(), nil
 }

@@ -25,7 +25,7 @@ import (
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 )
 
-// hostile is a function that tries to get at what its wrapper server has, and answers with what it got.
+// hostile is a function that tries to access its wrapper server. It prints the resources that it could access.
 const hostile = `
 parent=/proc/$PPID
 case $(cat $parent/comm) in wrapper-server) ;; *) echo "# $parent is not the wrapper server" ;; esac
@@ -35,8 +35,8 @@ cat $parent/maps 2>/dev/null | grep -q . && echo "# addresses"
 cat $parent/auxv >/dev/null 2>&1 && echo "# auxiliary vector"
 ls $parent/fd/ 2>/dev/null | grep -q . && echo "# files and connections"
 ls $parent/map_files/ 2>/dev/null | grep -q . && echo "# mapped files"
-(: >$parent/clear_refs) 2>/dev/null && echo "# pages"
-(echo 1000 >$parent/oom_score_adj) 2>/dev/null && echo "# the choice of whom the kernel kills"
+(: >$parent/clear_refs) 2>/dev/null && echo "# page references"
+(echo 1000 >$parent/oom_score_adj) 2>/dev/null && echo "# out-of-memory score"
 env | grep -q '^KRMFN_\|CERTIFICATE' && echo "# variables of the wrapper server"
 cat >/dev/null
 printf 'kind: ResourceList\nitems: []\n'
@@ -62,20 +62,20 @@ func TestHostileFunction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // the test has its answer
+	defer conn.Close() //nolint:errcheck // only the response matters
 	resp, err := wrapperv1grpc.NewFunctionServiceClient(conn).Evaluate(t.Context(), &wrapperv1.EvaluateRequest{}, grpc.WaitForReady(true))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := string(resp.GetResourceList()); got != "kind: ResourceList\nitems: []\n" {
-		t.Errorf("the function got at:\n%s\n%v", got, resp.GetEvaluation())
+		t.Errorf("the function accessed:\n%s\n%v", got, resp.GetEvaluation())
 	}
 }
 
-// serveHostile runs the wrapper server of the hostile function, as nobody where the test may choose, and returns its address.
+// serveHostile runs a wrapper server with the hostile function, as nobody if the test is root, and returns its address.
 func serveHostile(t *testing.T, environ ...string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "wrapper-server-*") //nolint:usetesting // nobody has to find the binary, and a TempDir is its owner's
+	dir, err := os.MkdirTemp("", "wrapper-server-*") //nolint:usetesting // the user nobody needs access, which a TempDir does not grant
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func serveHostile(t *testing.T, environ ...string) string {
 	command.Env, command.Stderr, command.Dir = append(environ, "PATH="+os.Getenv("PATH")), t.Output(), "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if os.Getuid() == 0 {
-		// Root may look at everything, and no function pod lets a function be root with the capability to.
+		// Root can access everything. Functions in function pods are not root, or lack the capabilities.
 		command.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
 	}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }

@@ -1,9 +1,10 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command wrapper-server is the front of a function inside its pod. It is three programs in one static binary, so that it
-// can be put into images that have no shell: by the name it is called by it is cp, which copies it into the pod,
-// grpc-health-probe, which the kubelet runs, or else the server.
+// Command wrapper-server is the gRPC server in a function pod, which runs the pod's function for each call.
+//
+// The static binary also works in images without a shell, because it contains two more programs. As cp, it copies itself into the pod; as
+// grpc-health-probe, it is a probe for the kubelet. Any other name starts the server.
 package main
 
 import (
@@ -20,8 +21,8 @@ import (
 	"github.com/krmfn/krmfn/internal/process"
 )
 
-// ownShare is the part of the container's memory limit near which the server collects its garbage often. The rest is for the
-// functions.
+// ownShare is the server's share of the container's memory limit. The server collects garbage more often as it approaches this share. The
+// rest is for functions.
 const ownShare = 0.25
 
 // garbagePercent is the value for GOGC. With Go's default of 100, a garbage collection runs during one small call in a hundred, and several
@@ -31,6 +32,7 @@ const garbagePercent = 200
 
 func main() { os.Exit(runAs(os.Args)) }
 
+// runAs runs the program that argv[0] names, and returns its exit code.
 func runAs(argv []string) int {
 	switch args := argv[1:]; filepath.Base(argv[0]) {
 	case "cp":
@@ -49,13 +51,14 @@ func serveFunction(args []string) error {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(garbagePercent)
 	}
-	// It fails where the container has no limit.
+	// Without a memory limit, this fails and has no effect.
 	_, _ = memlimit.Set(memlimit.WithRatio(ownShare))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	return runServer(ctx, args, os.Environ(), os.Stdout, os.Stderr)
 }
 
+// report prints the error, if any, and returns the exit code.
 func report(name string, err error) int {
 	if err == nil {
 		return 0

@@ -5,5 +5,5 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// protect keeps the function, which runs as the same user, from the environment, the memory and the connections of this process.
+// protect prevents the function, which runs as the same user, from reading this process's environment, memory and connections.
 func protect() { _ = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

@@ -41,7 +41,6 @@ const (
 // Without --tls, every client may connect. refused is called for each rejected client.
 //
 // The pod contains no secrets: the authorities are public, and the server's key exists only in this process and authenticates nothing.
-// proves nothing to anybody.
 func secured(ctx context.Context, o options, environ []string, refused func(), log *slog.Logger) (grpcserver.Guard, error) {
 	if !o.tls {
 		return grpcserver.Guard{}, nil

@@ -39,8 +39,8 @@ const waitingPerRunning = 10
 // over.
 const closeTime = time.Second
 
-// runServer runs the gRPC server of a function pod, which runs the function for each call. It serves until ctx ends, and then finishes running calls. args are the flags and the function's command. The function gets environ
-// without the server's own variables. The log goes to stderr, and help goes to stdout.
+// runServer serves until ctx ends, and then finishes running calls. args are the flags and the function's command. The function gets
+// environ without the server's own variables. The log goes to stderr, and help goes to stdout.
 func runServer(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
 	o, err := parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
