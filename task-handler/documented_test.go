@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handler_test
+package main
 
 import (
 	"os"
@@ -19,7 +19,7 @@ import (
 // The documented request is answered as the documentation says, and the code in it is that of the example.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/controllers.md")
+	page, err := os.ReadFile("../docs/controllers.md")
 	if err != nil {
 		t.Fatal(err)
 	}

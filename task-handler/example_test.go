@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handler_test
+package main
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
-	"github.com/krmfn/krmfn/task-handler/handler"
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
@@ -73,7 +72,7 @@ func serveExample(ctx context.Context) (address string, stopped <-chan error) {
 	if err != nil {
 		panic(err)
 	}
-	h, err := handler.New(ctx, handler.Config{Options: o, Log: slog.New(slog.DiscardHandler)})
+	h, err := newHandler(ctx, config{Options: o, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		panic(err)
 	}
@@ -82,6 +81,6 @@ func serveExample(ctx context.Context) (address string, stopped <-chan error) {
 		panic(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- h.Serve(ctx, listener) }()
+	go func() { done <- h.serve(ctx, listener) }()
 	return listener.Addr().String(), done
 }

@@ -3,7 +3,7 @@
 
 // Package handler puts a task handler together: the runtimes that evaluate functions, the renderer on top of them, and the
 // gRPC server in front.
-package handler
+package main
 
 import (
 	"cmp"
@@ -36,8 +36,8 @@ import (
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
-// Config is all that a task handler needs to know.
-type Config struct {
+// config is all that a task handler needs to know.
+type config struct {
 	// Options are the settings.
 	Options options.Options
 	// Telemetry may be nil for none; where it is not active, nothing is measured.
@@ -50,9 +50,9 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Handler is a task handler that is ready to serve.
-type Handler struct {
-	config Config
+// handler is a task handler that is ready to serve.
+type handler struct {
+	config config
 	// curated are the functions that are evaluated here; without a Process, if in processes.
 	curated function.Set
 	// program runs functions in processes, by processes; both are nil for none.
@@ -69,8 +69,8 @@ type Handler struct {
 	inFlight *evaluation.Budget
 }
 
-// HeapShare returns the share of the memory limit that a task handler takes for itself. Functions in processes have the rest.
-func HeapShare(o options.Options) float64 {
+// heapShare returns the share of the memory limit that a task handler takes for itself. Functions in processes have the rest.
+func heapShare(o options.Options) float64 {
 	if o.Builtin {
 		return .6
 	}
@@ -80,11 +80,11 @@ func HeapShare(o options.Options) float64 {
 // maxWaiting is the maximum number of calls that wait for memory.
 const maxWaiting = 1000
 
-// New returns a task handler, which must be served. Errors say what in the configuration is wrong. The function runner need not be there yet.
-func New(ctx context.Context, c Config) (_ *Handler, err error) {
-	memory := memory.Divide(HeapShare(c.Options))
+// newHandler returns a task handler, which must be served. Errors say what in the configuration is wrong. The function runner need not be there yet.
+func newHandler(ctx context.Context, c config) (_ *handler, err error) {
+	memory := memory.Divide(heapShare(c.Options))
 	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory.Heap/service.HeldPerByte)
-	h := &Handler{config: c, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
+	h := &handler{config: c, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
 	defer func() {
 		if err != nil {
 			h.close()
@@ -98,7 +98,7 @@ func New(ctx context.Context, c Config) (_ *Handler, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The server has goroutines from here on, which end with Serve.
+	// The server has goroutines from here on, which end with serve.
 	if h.server, err = h.newServer(ctx); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func largestPackage(limits options.Limits, memory int64) int64 {
 }
 
 // renderer returns what renders, with what is added to every render.
-func (h *Handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) (rendering.Renderer, error) {
+func (h *handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) (rendering.Renderer, error) {
 	o := h.config.Options
 	r := rendering.New(render.Options{
 		Evaluator: evaluator, ImagePrefix: o.DefaultImagePrefix, Tags: h.tags(ctx), Parallel: o.Limits.MaxParallelPackages,
@@ -145,9 +145,9 @@ func (h *Handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) 
 	return rendering.Observed(r, metrics, telemetry.Logger(grpcserver.Logger(h.config.Log)), o.LogFailureReasons)
 }
 
-func (h *Handler) measures() bool { return h.config.Telemetry != nil && h.config.Telemetry.Active }
+func (h *handler) measures() bool { return h.config.Telemetry != nil && h.config.Telemetry.Active }
 
-func (h *Handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
+func (h *handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	serverOptions, err := validation.Interceptors(taskhandlerv1.File_krmfn_taskhandler_v1_taskhandler_proto)
 	if err != nil {
 		return nil, err
@@ -164,9 +164,9 @@ func (h *Handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	}), nil
 }
 
-// Serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns
+// serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns
 // nil after a shutdown.
-func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
+func (h *handler) serve(ctx context.Context, listener net.Listener) error {
 	h.config.Log.Info("serving", "address", listener.Addr().String(), "function_runner", h.config.Options.FunctionRunner,
 		"builtin_functions", h.config.Options.Builtin)
 	group, watched := errgroup.WithContext(ctx)
@@ -181,8 +181,8 @@ func (h *Handler) Serve(ctx context.Context, listener net.Listener) error {
 	return group.Wait()
 }
 
-// close ends what New has begun. No call may be running.
-func (h *Handler) close() {
+// close ends what newHandler has begun. No call may be running.
+func (h *handler) close() {
 	if h.listed != nil {
 		h.listed.Close()
 		h.registries.Close()

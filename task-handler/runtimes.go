@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handler
+package main
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const maxListTime = 10 * time.Second
 
 // evaluator returns the runtimes, in the order in which Porch has them: curated functions first, plain ones in this process and others in
 // processes that have memory bytes, and then the function runner.
-func (h *Handler) evaluator(ctx context.Context, memory int64) (evaluation.Evaluator, error) {
+func (h *handler) evaluator(ctx context.Context, memory int64) (evaluation.Evaluator, error) {
 	o := h.config.Options
 	var runtimes runtime.Multi
 	if o.Builtin {
@@ -58,7 +58,7 @@ func (h *Handler) evaluator(ctx context.Context, memory int64) (evaluation.Evalu
 
 // tags returns what lists the tags of images, with the credentials of Docker's configuration. The curated functions
 // stand in for a registry that cannot be asked.
-func (h *Handler) tags(ctx context.Context) render.TagLister {
+func (h *handler) tags(ctx context.Context) render.TagLister {
 	h.registries = registry.NewClient(registry.Options{Timeout: maxListTime})
 	h.listed = tags.NewCache(context.WithoutCancel(ctx), h.registries, h.config.Log)
 	if o := h.config.Options; o.Builtin {
@@ -69,7 +69,7 @@ func (h *Handler) tags(ctx context.Context) render.TagLister {
 
 // watchHealth tells clients whether renders can succeed: always with curated functions, otherwise while the function
 // runner can be reached. Whether the task handler is alive does not depend on that. It returns when ctx ends.
-func (h *Handler) watchHealth(ctx context.Context) {
+func (h *handler) watchHealth(ctx context.Context) {
 	if h.config.Options.Builtin {
 		h.server.SetServing(true)
 		return

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handler_test
+package main
 
 import (
 	"encoding/json"

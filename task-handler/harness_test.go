@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handler_test
+package main
 
 import (
 	"context"
@@ -23,7 +23,6 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
-	"github.com/krmfn/krmfn/task-handler/handler"
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
@@ -46,7 +45,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// start serves a task handler on a port of its own until the test ends or stop is called, which returns what Serve does.
+// start serves a task handler on a port of its own until the test ends or stop is called, which returns what serve does.
 func start(t *testing.T, set func(*options.Options)) (conn *grpc.ClientConn, stop func() error) {
 	t.Helper()
 	program, err := os.Executable()
@@ -68,13 +67,13 @@ func startWith(t *testing.T, program string, log slog.Handler, set func(*options
 		set(&o)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	h, err := handler.New(ctx, handler.Config{Options: o, Functions: program, Log: slog.New(log)})
+	h, err := newHandler(ctx, config{Options: o, Functions: program, Log: slog.New(log)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	listener := listen(t)
 	done := make(chan error, 1)
-	go func() { done <- h.Serve(ctx, listener) }()
+	go func() { done <- h.serve(ctx, listener) }()
 	stopped := false
 	stop = func() error {
 		if stopped {

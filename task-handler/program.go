@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package handler
+package main
 
 import (
 	"context"
@@ -29,7 +29,7 @@ const (
 
 // newProgram returns the runtime of the curated functions that run in processes, which has memory bytes for them. It is nil, and the log says
 // so, if the executable is missing.
-func (h *Handler) newProgram(ctx context.Context, builtin runtime.Builtin, memory int64) (*runtime.Program, error) {
+func (h *handler) newProgram(ctx context.Context, builtin runtime.Builtin, memory int64) (*runtime.Program, error) {
 	path, o := h.config.Functions, h.config.Options
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		h.config.Log.Warn("the executable of curated functions is missing: functions that need a process of their own are left to the function runner, if there is one",
