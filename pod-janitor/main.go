@@ -1,7 +1,12 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command pod-janitor deletes the function pods, Services and pull secrets that no function runner needs any more.
+// Command pod-janitor deletes the function pods, Services and pull secrets that no function runner needs any more. It lists the objects of
+// the function pods' namespace, decides which to delete, deletes them, and reports the result.
+//
+// It needs permission to list and delete pods and Services there, to get and delete the pull secret, and to create events in its own
+// namespace. Some flags need more in the namespaces that they name: --stop-deployment needs permission to get and scale the Deployments and
+// to list pods, --stop-cronjob to patch the CronJobs and to list and delete Jobs, and --await-pods to list pods.
 package main
 
 import (
@@ -15,7 +20,6 @@ import (
 	"github.com/krmfn/krmfn/internal/server/logging"
 	"github.com/krmfn/krmfn/internal/server/telemetry/export"
 	"github.com/krmfn/krmfn/internal/server/version"
-	"github.com/krmfn/krmfn/pod-janitor/janitor"
 	"github.com/krmfn/krmfn/pod-janitor/options"
 )
 
@@ -47,13 +51,13 @@ func run(ctx context.Context, o options.Options, log *slog.Logger) error {
 			log.Warn("the metrics are lost", "err", err)
 		}
 	}()
-	metrics, err := janitor.NewMetrics(exporters.Metrics)
+	metrics, err := newMetrics(exporters.Metrics)
 	if err != nil {
 		return err
 	}
-	config := janitor.Config{Options: o, Self: janitor.SelfFromEnvironment(), Metrics: metrics, Out: os.Stdout, Log: log}
+	config := Config{Options: o, Self: selfFromEnvironment(), Metrics: metrics, Out: os.Stdout, Log: log}
 	if err := config.Connect(); err != nil {
 		return err
 	}
-	return janitor.New(config).Run(ctx)
+	return newJanitor(config).Run(ctx)
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package janitor
+package main
 
 import (
 	"bytes"
@@ -78,12 +78,12 @@ func newHarness(t *testing.T, args string, objects ...metav1.Object) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	metrics, err := NewMetrics(noop.NewMeterProvider())
+	metrics, err := newMetrics(noop.NewMeterProvider())
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := &harness{server: newServer(objects...)}
-	h.Janitor = New(Config{
+	h.Janitor = newJanitor(Config{
 		Options: o, Client: h.server.Clients(), Metadata: h.server.Metadata, Self: Self{Name: "janitor-1", Namespace: "porch-system"},
 		Metrics: metrics, Out: &h.out, Log: slog.New(slog.NewTextHandler(&h.log, nil)),
 	})

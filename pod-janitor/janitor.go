@@ -1,12 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package janitor sweeps the namespace of function pods: it lists objects, decides which to delete, deletes them, and reports the result.
-//
-// It needs permission to list and delete pods and Services there, to get and delete the pull secret, and to create events in the janitor's
-// own namespace. Some flags need more in the namespaces that they name: --stop-deployment needs permission to get and scale the
-// Deployments and to list pods, --stop-cronjob to patch the CronJobs and to list and delete Jobs, and --await-pods to list pods.
-package janitor
+package main
 
 import (
 	"context"
@@ -40,8 +35,8 @@ type Janitor struct {
 	limiter *rate.Limiter
 }
 
-// New returns a Janitor that does nothing before Run.
-func New(c Config) *Janitor {
+// newJanitor returns a Janitor that does nothing before Run.
+func newJanitor(c Config) *Janitor {
 	return &Janitor{Config: c, limiter: rate.NewLimiter(rate.Limit(c.Options.QPS), 1)}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package janitor
+package main
 
 import (
 	"context"
@@ -208,8 +208,8 @@ type Self struct {
 	UID string
 }
 
-// SelfFromEnvironment returns the pod that this runs in as POD_NAME, POD_NAMESPACE and POD_UID say, by the downward API.
-func SelfFromEnvironment() Self {
+// selfFromEnvironment returns the pod that this runs in as POD_NAME, POD_NAMESPACE and POD_UID say, by the downward API.
+func selfFromEnvironment() Self {
 	return Self{Name: os.Getenv("POD_NAME"), Namespace: os.Getenv("POD_NAMESPACE"), UID: os.Getenv("POD_UID")}
 }
 

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package janitor
+package main
 
 import (
 	"context"
@@ -29,7 +29,7 @@ import (
 
 func newCluster(objects ...metav1.Object) (*Janitor, *server) {
 	server := newServer(objects...)
-	return New(Config{
+	return newJanitor(Config{
 		Options: options.Options{Namespace: testNamespace, SecretName: "auth-secret", QPS: 5}, Client: server.Clients(), Metadata: server.Metadata,
 		Self: Self{Name: "janitor-1", Namespace: "porch-system", UID: "u"},
 	}), server
@@ -307,7 +307,7 @@ func TestSelf(t *testing.T) {
 	t.Setenv("POD_NAME", "a")
 	t.Setenv("POD_NAMESPACE", "b")
 	t.Setenv("POD_UID", "")
-	if diff := cmp.Diff(Self{Name: "a", Namespace: "b"}, SelfFromEnvironment()); diff != "" {
+	if diff := cmp.Diff(Self{Name: "a", Namespace: "b"}, selfFromEnvironment()); diff != "" {
 		t.Error(diff)
 	}
 }

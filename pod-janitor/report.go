@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package janitor
+package main
 
 import (
 	"context"
@@ -126,8 +126,8 @@ type Metrics struct {
 	kept            metric.Int64Gauge
 }
 
-// NewMetrics returns Metrics.
-func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
+// newMetrics returns Metrics.
+func newMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	meter := provider.Meter("github.com/krmfn/krmfn/pod-janitor")
 	deleted, err1 := meter.Int64Counter("krm_janitor_deleted", metric.WithDescription("Objects deleted."))
 	kept, err2 := meter.Int64Gauge("krm_janitor_kept", metric.WithDescription("Objects that the last sweep kept."))

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package janitor
+package main
 
 import (
 	"bytes"
@@ -178,7 +178,7 @@ func TestNote(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	reader := sdkmetric.NewManualReader()
-	m, err := NewMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	m, err := newMetrics(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	if err != nil {
 		t.Fatal(err)
 	}
