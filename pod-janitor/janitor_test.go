@@ -88,7 +88,7 @@ func TestSlowList(t *testing.T) {
 func TestDryRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, "--dry-run --max-deletions=2", everything()...)
+		h := newHarness(t, "--dry-run", everything()...)
 		before := h.server.Names()
 		if err := h.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestDryRun(t *testing.T) {
 				t.Errorf("a request to %v", r)
 			}
 		}
-		want := []string{"Pod expired: would delete", "Pod stuck: left", "Service forgotten: would delete", "Secret auth-secret: next sweep"}
+		want := []string{"Pod expired: would delete", "Pod stuck: left", "Service forgotten: would delete", "Secret auth-secret: would delete"}
 		if diff := cmp.Diff(want, h.actions(t)) + cmp.Diff(before, h.server.Names()); diff != "" {
 			t.Error(diff)
 		}
@@ -186,8 +186,15 @@ func TestNoFailure(t *testing.T) {
 func TestMaxDeletions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHarness(t, "--max-deletions=30", many(70)...)
-		for _, want := range []int{40, 10, 0} {
+		dry := newHarness(t, "--dry-run", many(maxDeletions+1)...)
+		if err := dry.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := dry.count(t, "would delete"); got != maxDeletions {
+			t.Errorf("objects that a dry run would delete = %d, want %d", got, maxDeletions)
+		}
+		h := newHarness(t, "", many(2*maxDeletions+100)...)
+		for _, want := range []int{maxDeletions + 100, 100, 0} {
 			if err := h.Run(t.Context()); err != nil {
 				t.Fatal(err)
 			}

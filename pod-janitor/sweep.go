@@ -12,6 +12,10 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
 )
 
+// maxDeletions is the maximum number of deletions in one sweep. The next sweep deletes the rest.
+const maxDeletions = 500
+
+// sweep deletes the objects that nobody needs any more, and reports the result.
 func (j *Janitor) sweep(ctx context.Context) (*Report, error) {
 	begin := time.Now()
 	life := ctx // which ends when somebody ends the janitor
@@ -49,7 +53,7 @@ func (j *Janitor) sweep(ctx context.Context) (*Report, error) {
 // whether time was over before all was done.
 func (j *Janitor) carryOut(ctx context.Context, result sweep.Result, r *Report) (over bool) {
 	r.Seen, r.Kept = result.Seen, result.Kept
-	left := j.Options.MaxDeletions
+	left := maxDeletions
 	for _, d := range result.Decisions {
 		row := Row{Decision: d}
 		switch {

@@ -57,7 +57,7 @@ func TestUninstallStops(t *testing.T) {
 // What the CronJob needs to run, the hook needs, too. Its own flags win.
 func TestUninstallHasTheJanitorsSettings(t *testing.T) {
 	t.Parallel()
-	r := renderOnce(t, parseValues(t, `podJanitor: {extraArgs: ["--qps=1", "--secret-ttl=3h", "--dry-run"], extraEnv: [{name: SSL_CERT_FILE, value: /ca/ca.crt}],
+	r := renderOnce(t, parseValues(t, `podJanitor: {extraArgs: ["--qps=1", "--pod-ttl=3h", "--dry-run"], extraEnv: [{name: SSL_CERT_FILE, value: /ca/ca.crt}],
   extraVolumes: [{name: ca, configMap: {name: ca}}], extraVolumeMounts: [{name: ca, mountPath: /ca}]}`))
 	cronJob := as[batchv1.CronJob](t, named(t, r, "CronJob "+install.Namespace+"/pod-janitor")).Spec.JobTemplate.Spec.Template.Spec
 	hook := as[batchv1.Job](t, named(t, r, "Job "+install.Namespace+"/pod-janitor-uninstall")).Spec.Template.Spec
@@ -67,8 +67,8 @@ func TestUninstallHasTheJanitorsSettings(t *testing.T) {
 	if diff := cmp.Diff(cronJob, hook); diff != "" || len(hook.Volumes) != 1 || len(hook.Containers[0].VolumeMounts) != 1 {
 		t.Errorf("pods (-CronJob +hook):\n%s", diff)
 	}
-	if o := uninstallation(t, r); o.QPS != 50 || o.Rules.SecretTTL != 3*time.Hour || o.DryRun {
-		t.Errorf("qps = %v, secret-ttl = %v, dry-run = %t, want 50, 3h, false", o.QPS, o.Rules.SecretTTL, o.DryRun)
+	if o := uninstallation(t, r); o.QPS != 50 || o.Rules.PodTTL != 3*time.Hour || o.DryRun {
+		t.Errorf("qps = %v, pod-ttl = %v, dry-run = %t, want 50, 3h, false", o.QPS, o.Rules.PodTTL, o.DryRun)
 	}
 }
 

@@ -44,9 +44,8 @@ type Options struct {
 	// AwaitPods are the NAMESPACE/SELECTOR of pods that Rules.All waits for, within StopTimeout, too.
 	AwaitPods   []string
 	StopTimeout time.Duration
-	// QPS is the maximum number of deletions per second. MaxDeletions is the maximum number in one sweep.
-	QPS          float64
-	MaxDeletions int
+	// QPS is the maximum number of deletions per second.
+	QPS float64
 	// Timeout is maximum duration of one sweep, and Interval the pause between sweeps; with 0 there is one sweep.
 	Timeout, Interval time.Duration
 	// LogLevel is klog's verbosity, and LogFormat json or text.
@@ -70,7 +69,6 @@ func (o *Options) Flags() *pflag.FlagSet {
 	f.DurationVar(&r.Grace, "grace", 5*time.Minute, "minimum age of objects to delete, and how late a function runner may be; must exceed its --scan-interval")
 	f.DurationVar(&r.PodTTL, "pod-ttl", 30*time.Minute, "how long function pods without the annotation krmfn.dev/ttl may be idle; must equal the function runners' --pod-ttl")
 	f.DurationVar(&r.WarmerTTL, "warmer-ttl", time.Hour, "maximum age of pods of the image warmer")
-	f.DurationVar(&r.SecretTTL, "secret-ttl", 24*time.Hour, "how long to keep the pull secret after a function runner last renewed it")
 	f.StringVar(&o.SecretName, "registry-auth-secret-name", "auth-secret", "name of the pull secret that the function runner maintains in --namespace; empty leaves the pull secret alone")
 	flags.Group(f, "Objects")
 
@@ -86,7 +84,6 @@ func (o *Options) Flags() *pflag.FlagSet {
 	flags.Group(f, "Logging")
 
 	f.Float64Var(&o.QPS, "qps", 5, "maximum number of deletions per second")
-	f.IntVar(&o.MaxDeletions, "max-deletions", 500, "maximum number of deletions per sweep; the next sweep deletes the rest")
 	flags.Group(f, "Advanced")
 	return f
 }
@@ -107,9 +104,6 @@ func Parse(args []string) (Options, error) {
 	}
 	return o, o.validate(set.Args())
 }
-
-// leastSecretTTL leaves a function runner, which renews the pull secret every hour, one more try.
-const leastSecretTTL = 2 * time.Hour
 
 // validate names every flag that is wrong.
 func (o *Options) validate(args []string) error {
@@ -149,9 +143,7 @@ func (o *Options) rules() []error {
 		flags.That(r.Grace > 0, "grace", r.Grace, positive),
 		flags.That(r.PodTTL > 0, "pod-ttl", r.PodTTL, positive),
 		flags.That(r.WarmerTTL > 0, "warmer-ttl", r.WarmerTTL, positive),
-		flags.That(r.SecretTTL >= leastSecretTTL, "secret-ttl", r.SecretTTL, "at least 2h, as function runners renew it every hour"),
 		flags.That(o.QPS > 0 && !math.IsInf(o.QPS, 0), "qps", o.QPS, positive),
-		flags.That(o.MaxDeletions > 0, "max-deletions", o.MaxDeletions, positive),
 		flags.That(o.Timeout > 0, "timeout", o.Timeout, positive),
 		flags.That(o.Interval >= 0, "interval", o.Interval, "0 or more"),
 		flags.That(o.StopTimeout > 0, "stop-timeout", o.StopTimeout, positive),

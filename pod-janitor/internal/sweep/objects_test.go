@@ -23,7 +23,7 @@ const (
 
 var (
 	now   = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
-	rules = sweep.Rules{Grace: grace, PodTTL: podTTL, WarmerTTL: time.Hour, SecretTTL: 24 * time.Hour}
+	rules = sweep.Rules{Grace: grace, PodTTL: podTTL, WarmerTTL: time.Hour}
 )
 
 // ago returns the time that was a while ago.

@@ -6,6 +6,7 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,10 @@ func (s *sweeper) service(service *corev1.Service) Decision {
 	return Decision{Delete: true, Reason: Orphaned, Detail: "has no pod", Since: made}
 }
 
+// secretTTL is how long the pull secret stays after its last renewal. Function runners renew it every hour.
+const secretTTL = 24 * time.Hour
+
+// secret decides on the pull secret.
 func (s *sweeper) secret(secret *metav1.PartialObjectMetadata) Decision {
 	if s.rules.All {
 		return all(secret)
@@ -55,7 +60,7 @@ func (s *sweeper) secret(secret *metav1.PartialObjectMetadata) Decision {
 	switch {
 	case err != nil:
 		return uncertain(err, last)
-	case s.pullSecrets[secret.Name], !s.lasted(last, s.rules.SecretTTL):
+	case s.pullSecrets[secret.Name], !s.lasted(last, secretTTL):
 		return Decision{}
 	}
 	return Decision{Delete: true, Reason: Unused, Detail: "no pod names it", Since: last}

@@ -24,8 +24,6 @@ type Rules struct {
 	PodTTL time.Duration
 	// WarmerTTL is how long pods of the image warmer may take.
 	WarmerTTL time.Duration
-	// SecretTTL is how long the pull secret is kept after it was last renewed.
-	SecretTTL time.Duration
 	// All is whether everything of ours goes, however old and whoever uses it, because it is being uninstalled.
 	All bool
 }
