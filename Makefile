@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # All Go modules of this repository, the commands to build, and the architectures to build images for.
-MODULES  := proto . internal/providers functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools tools/release
+MODULES  := proto . internal/providers functions wrapper-server function-runner pod-janitor image-warmer task-handler krmfn e2e tools
 COMMANDS := function-runner wrapper-server pod-janitor image-warmer task-handler krmfn functions/cmd/functions
 PROGRAMS := $(notdir $(COMMANDS)) functions-light
 ARCHES   ?= amd64 arm64
@@ -38,14 +38,28 @@ RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 export CGO_ENABLED := 0
 export GOFLAGS += -trimpath -buildvcs=false -tags=grpcnotrace
 
-# go tool runs the tools, in the versions that tools/go.mod and the go.mod files below tools pin.
-TOOL      := go -C tools tool
-VULNCHECK := go tool -modfile=$(CURDIR)/tools/workflows/go.mod govulncheck
-LINTER    := go tool -modfile=$(CURDIR)/tools/lint/go.mod golangci-lint
-HELM4     := go -C tools/helm4 tool
+# The tools of which tools/go.mod has the versions.
+TOOL := go -C tools tool
+
+# The tools that are built from the versions in their own go.mod files: what golangci-lint is built from decides what it finds, and their
+# requirements conflict with each other's and with those of krmfn. Dependabot does not know them: make outdated prints newer versions.
+PINNED := github.com/golangci/golangci-lint/v2@v2.15.0 github.com/gohugoio/hugo@v0.160.1 helm.sh/helm/v4@v4.3.1 \
+	github.com/rhysd/actionlint@v1.7.12 golang.org/x/vuln@v1.8.0
+pinned = $(1)$(2)@$(lastword $(subst @, ,$(filter $(1)@%,$(PINNED))))
+
+# The module cache is the first proxy, so that go run needs no network once it has downloaded a tool.
+GO_RUN    := GOPROXY=file://$(shell go env GOMODCACHE)/cache/download,$(shell go env GOPROXY) go run
+LINTER    := $(GO_RUN) $(call pinned,github.com/golangci/golangci-lint/v2,/cmd/golangci-lint)
+HUGO      := $(GO_RUN) $(call pinned,github.com/gohugoio/hugo)
+ACTIONLINT := $(GO_RUN) $(call pinned,github.com/rhysd/actionlint,/cmd/actionlint)
+VULNCHECK := $(GO_RUN) $(call pinned,golang.org/x/vuln,/cmd/govulncheck)
+HELM4     := $(GO_RUN) $(call pinned,helm.sh/helm/v4,/cmd/helm)
+
+# The path of Helm 4 in the build cache, where the first command puts it.
+HELM4_PATH = $$($(HELM4) version >/dev/null && $(subst go run,go run -exec echo,$(HELM4)))
 
 # The end-to-end suites, in PROCS processes, each of which has an installation of its own in the cluster.
-GINKGO = go -C e2e tool ginkgo run --tags e2e,grpcnotrace --procs="$(PROCS)" --fail-on-empty --poll-progress-after=3m $(if $(CI),--no-color) --label-filter="$(LABELS)" $(if $(FOCUS),--focus="$(FOCUS)")
+GINKGO = HELM4=$(HELM4_PATH) go -C e2e tool ginkgo run --tags e2e,grpcnotrace --procs="$(PROCS)" --fail-on-empty --poll-progress-after=3m $(if $(CI),--no-color) --label-filter="$(LABELS)" $(if $(FOCUS),--focus="$(FOCUS)")
 
 # Static, stripped and reproducible binaries.
 LDFLAGS  := -s -w -X github.com/krmfn/krmfn/internal/server/version.release=$(VERSION)
@@ -60,12 +74,9 @@ RACE_MODULES := . internal/providers wrapper-server function-runner pod-janitor 
 # Selects the packages that have tests, because go test prints a line for each package without tests.
 TESTED := {{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}
 
-# The modules that make tidy updates, and the files that it writes.
-TIDIED := $(MODULES) tools/lint tools/workflows tools/helm4 tools/docs
-MODULE_FILES := go.work go.work.sum $(foreach m,$(TIDIED),$(m)/go.mod $(m)/go.sum)
-
-# The packages that go.work joins.
-WORKSPACE := $(patsubst %,./%/...,$(filter-out tools%,$(MODULES)))
+# The files that make tidy updates, and the packages that go.work joins.
+MODULE_FILES := go.work go.work.sum $(foreach m,$(MODULES),$(m)/go.mod $(m)/go.sum)
+WORKSPACE := $(patsubst %,./%/...,$(filter-out tools,$(MODULES)))
 
 # The source of the validation rules that proto/ imports: the release that matches the Go module in proto/go.mod.
 PROTOVALIDATE := github.com/bufbuild/protovalidate@v1.2.2
@@ -98,7 +109,7 @@ build/functions-light:
 	@cd functions/cmd/functions && $(GO_BUILD),light -o $(CURDIR)/bin/$(@F) .
 
 images: $(ARCHES:%=build-linux/%) ## Build the container images into build/images/, without Docker
-	@go -C tools/release run ./cmd/images --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
+	@go -C tools run ./release/cmd/images --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
 		--registry $(REGISTRY) --version $(VERSION) --ca-bundle "$(CA_BUNDLE)" $(ARCHES)
 # bin has the programs for this machine, and linking them twice would take a minute.
 $(ARCHES:%=build-linux/%): build-linux/%:
@@ -161,11 +172,11 @@ lint-workspace: # all modules at once, because each affects the versions of the 
 
 lint-chart:
 	go -C e2e tool helm lint --strict ../charts/krmfn
-	$(HELM4) helm lint --strict ../../charts/krmfn
-	go -C e2e test ./chart -count=1 -run TestHelm4 -helm4 "$$($(HELM4) -n helm)"
+	$(HELM4) lint --strict charts/krmfn
+	go -C e2e test ./chart -count=1 -run TestHelm4 -helm4 "$(HELM4_PATH)"
 
 lint-workflows:
-	go -C tools tool -modfile=$(CURDIR)/tools/workflows/go.mod actionlint
+	$(ACTIONLINT)
 
 lint-site: docs # in a browser; if there is none, root installs Debian's Chromium
 	go -C e2e test ./docs/site -count=1 -tags e2e,grpcnotrace # pictures are in build/site
@@ -217,11 +228,9 @@ uninstall: ## Uninstall the chart from the cluster
 	@go -C e2e tool helm uninstall krmfn --kubeconfig $(CURDIR)/build/kubeconfig --namespace porch-system --wait
 
 e2e: cluster-images previous ## Run the end-to-end suites on the cluster (by label: LABELS=smoke; by name: FOCUS='pods that are idle'; with retries: ATTEMPTS=2)
-	@$(HELM4) -n helm >/dev/null # a spec runs it
 	@$(GINKGO) --timeout 90m --flake-attempts="$(ATTEMPTS)" ./suites
 
 e2e-soak: cluster-images previous ## Repeat specs N times, until one fails, with BUSY other processes on the CPUs (which specs: FOCUS, LABELS)
-	@$(HELM4) -n helm >/dev/null
 	@for i in $$(seq $(BUSY)); do while :; do :; done & busy="$$busy $$!"; done; trap 'kill $$busy' EXIT; \
 		$(GINKGO) --timeout 24h --repeat=$$(($(N) - 1)) ./suites
 
@@ -233,21 +242,18 @@ bench-e2e: cluster-images ## Measure function pods on the cluster for REPORTS (1
 
 ##@ Change
 
-.PHONY: docs generate contract picture performance scale fmt tidy clean
+.PHONY: docs generate contract performance scale fmt tidy outdated clean
 generate: .deps/protovalidate ## Generate the Go code of proto/, and run go generate
 	$(TOOL) buf generate ../proto --template ../buf.gen.yaml -o ..
 	go -C functions generate ./...
 	go -C e2e generate ./chart
 
 docs: ## Build the documentation site in build/docs, and check its links
-	@go -C tools/docs tool hugo --quiet --noBuildLock --source site --destination $(CURDIR)/build/docs --cleanDestinationDir
+	@$(HUGO) --quiet --noBuildLock --source tools/docs/site --destination $(CURDIR)/build/docs --cleanDestinationDir
 	@go -C tools run ./cmd/checksite $(CURDIR)/build/docs
 
 contract: .deps/protovalidate ## Record proto/ as the released contract that lint compares with (only for a release)
 	$(TOOL) buf build ../proto --exclude-source-info -o ../proto/contract.binpb
-
-picture: build/krmfn build/function-runner build/functions/cmd/functions ## Redraw docs/demo.svg
-	@go -C e2e run ./cmd/demopicture --bin $(CURDIR)/bin
 
 performance: ## Write the measurements in README.md and docs/ from the reports of bench and bench-e2e
 	@go -C e2e run ./bench/performance --root $(CURDIR)
@@ -262,12 +268,15 @@ fmt: .deps/protovalidate ## Format all code
 	@for m in $(MODULES); do (cd $$m && $(LINTER) fmt) || exit 1; done
 
 tidy: ## Update the go.mod files, with one version of each shared dependency
-	@go -C tools/release run ./cmd/release require --root $(CURDIR) $(TIDIED)
-	@for m in $(TIDIED); do go -C $$m mod tidy || exit 1; done
+	@go -C tools run ./release/cmd/release require --root $(CURDIR) $(MODULES)
+	@for m in $(MODULES); do go -C $$m mod tidy || exit 1; done
 	@GOWORK= go work sync # needs complete go.mod files, and adds unneeded lines to go.sum files
-	@printf '%s\n' $(TIDIED) | xargs -P 2 -I{} go -C {} mod tidy
+	@printf '%s\n' $(MODULES) | xargs -P 2 -I{} go -C {} mod tidy
 	@GOWORK= go list -m all >/dev/null # this and the next command complete go.work.sum
 	@GOWORK= go list -deps -test -tags e2e,cloudkeychains $(WORKSPACE) >/dev/null
+
+outdated: ## Print the newest versions of the tools that the Makefile pins
+	@go list -m -f '{{.Path}}@{{.Version}}' $(foreach p,$(PINNED),$(firstword $(subst @, ,$(p)))@latest)
 
 clean: ## Delete bin, build and .deps
 	rm -rf bin build .deps
@@ -286,9 +295,9 @@ release-dry-run publish: export GOTOOLCHAIN = go$(shell sed -n 's/^go: //p' vers
 
 .PHONY: release-dry-run publish
 release-dry-run: ## Build the release RELEASE in build/release/; needs only Go and git
-	@go -C tools/release run ./cmd/release build --root $(CURDIR) --out $(CURDIR)/build/release \
+	@go -C tools run ./release/cmd/release build --root $(CURDIR) --out $(CURDIR)/build/release \
 		--work $(CURDIR)/build/release-work --tag "$(RELEASE)" --arches "$(ARCHES)" --commands "$(COMMANDS)" -- $(GO_BUILD)
 
 publish: ## Push the release RELEASE from build/release/ to REGISTRY (more flags: PUBLISH_FLAGS)
-	@go -C tools/release run ./cmd/release publish --root $(CURDIR) --from $(CURDIR)/build/release \
+	@go -C tools run ./release/cmd/release publish --root $(CURDIR) --from $(CURDIR)/build/release \
 		--digests $(CURDIR)/build/published.txt --tag "$(RELEASE)" --registry $(REGISTRY) $(PUBLISH_FLAGS)

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2" //nolint:revive // the way that Ginkgo is written
@@ -33,7 +32,7 @@ var _ = Describe("With Helm 4", Label("release"), SpecPriority(1), func() {
 		root, err := binaries.Root()
 		Expect(err).NotTo(HaveOccurred())
 		chart = filepath.Join(root, "charts", "krmfn")
-		helm = helm4(ctx, root)
+		helm = helm4()
 		Expect(f.Remove(ctx)).To(Succeed())
 		f.Unconfigure()
 		DeferCleanup(func(ctx context.Context) {
@@ -102,16 +101,16 @@ var _ = Describe("With Helm 4", Label("release"), SpecPriority(1), func() {
 	})
 })
 
-// helm4 returns a function that runs Helm 4 in the release's namespace. tools/helm4 pins the version, and make e2e builds it.
-func helm4(ctx context.Context, root string) func(context.Context, ...string) {
+// helm4 returns a function that runs Helm 4 in the release's namespace. The Makefile pins the version, builds it, and sets HELM4 to its path.
+func helm4() func(context.Context, ...string) {
 	GinkgoHelper()
-	path, err := command.Run(ctx, "go", "-C", filepath.Join(root, "tools", "helm4"), "tool", "-n", "helm")
-	Expect(err).NotTo(HaveOccurred())
+	path := os.Getenv("HELM4")
+	Expect(path).NotTo(BeEmpty(), "HELM4 is not set: run the suites with make e2e")
 	home := GinkgoT().TempDir()
 	return func(ctx context.Context, args ...string) {
 		GinkgoHelper()
 		By("helm " + args[0])
-		helm := exec.CommandContext(ctx, strings.TrimSpace(path), append(args, "--namespace", f.Release.Namespace)...)
+		helm := exec.CommandContext(ctx, path, append(args, "--namespace", f.Release.Namespace)...)
 		helm.Env = append(os.Environ(), "KUBECONFIG="+f.Kubeconfig(),
 			"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
 		_, err := command.Output(helm)

@@ -34,7 +34,7 @@ func TestRun(t *testing.T) {
 	}
 	modules := []string{"a", "b", "c", "d"}
 	for _, module := range modules {
-		write(module+"/go.mod", "module "+own+module+"\n")
+		write(module+"/go.mod", "module "+own+"/"+module+"\n")
 	}
 	git("init", "-q", "-b", "main")
 	git("add", ".")
@@ -53,7 +53,7 @@ func TestRun(t *testing.T) {
 	git("add", ".")
 	git("commit", "-q", "-m", "second")
 	write("c/new file.go", "package c")
-	write("d/go.mod", "module "+own+"d // changed\n")
+	write("d/go.mod", "module "+own+"/d // changed\n")
 	targets("test/a test/c test/d lint/a lint/c lint/d lint-workspace")
 	targets("test/c test/d lint/c lint/d lint-workspace", "-since", "HEAD")
 

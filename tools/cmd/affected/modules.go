@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
@@ -13,19 +14,22 @@ import (
 	"strings"
 )
 
-// own is the path of the modules of this repository.
-const own = "github.com/krmfn/krmfn/"
+// own is the path of the module at the root, and the prefix of the paths of the others.
+const own = "github.com/krmfn/krmfn"
+
+// rootModule is the directory of the module at the root. Its packages are in services and internal.
+const rootModule = "."
 
 // checkout is a checkout with the modules to test and lint.
 type checkout struct {
 	files fs.FS
-	// modules are directories, in the order of the Makefile.
+	// modules holds directories, in the order of the Makefile.
 	modules []string
-	// imports are the modules of this repository that each module imports, or whose programs its tests start.
+	// imports holds the modules of this repository that each module imports, or whose programs its tests start.
 	imports map[string][]string
 }
 
-var required = regexp.MustCompile(`(?m)^(?:require )?\s*` + regexp.QuoteMeta(own) + `(\S+) v`)
+var required = regexp.MustCompile(`(?m)^(?:require )?\s*` + regexp.QuoteMeta(own) + `(/\S+)? v`)
 
 func open(files fs.FS, modules []string) (*checkout, error) {
 	c := &checkout{files: files, modules: modules, imports: map[string][]string{}}
@@ -35,7 +39,8 @@ func open(files fs.FS, modules []string) (*checkout, error) {
 			return nil, err
 		}
 		for _, found := range required.FindAllSubmatch(text, -1) {
-			c.imports[module] = append(c.imports[module], string(found[1]))
+			required := cmp.Or(strings.TrimPrefix(string(found[1]), "/"), rootModule)
+			c.imports[module] = append(c.imports[module], required)
 		}
 	}
 	// The tests of e2e start programs of these modules.
@@ -43,18 +48,26 @@ func open(files fs.FS, modules []string) (*checkout, error) {
 	return c, nil
 }
 
-// module returns the module that a file belongs to, "" if none.
+// module returns the innermost module that a file belongs to, "" if none.
 func (c *checkout) module(file string) string {
 	found := ""
 	for _, module := range c.modules {
-		if strings.HasPrefix(file, module+"/") && len(module) > len(found) {
+		if contains(module, file) && len(module) > len(found) {
 			found = module
 		}
 	}
 	return found
 }
 
-// addDependents adds the modules that depend on others to these.
+// contains reports whether a file is in the directory of a module, which nested modules share.
+func contains(module, file string) bool {
+	if module == rootModule {
+		return file == "go.mod" || file == "go.sum" || strings.HasPrefix(file, "services/") || strings.HasPrefix(file, "internal/")
+	}
+	return strings.HasPrefix(file, module+"/")
+}
+
+// addDependents adds the modules that depend on a module of the set.
 func (c *checkout) addDependents(affected map[string]bool) {
 	for grown := true; grown; {
 		grown = false

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// rule says what a changed file affects, besides the module that it belongs to and the modules that depend on that one.
+// rule is what a changed file affects, in addition to its own module and the modules that depend on that one.
 type rule struct {
 	// file is a pattern of path.Match for the file's name, or, with a slash at the end, a directory.
 	file string
@@ -18,13 +18,13 @@ type rule struct {
 }
 
 var rules = []rule{
-	{file: "charts/", modules: []string{"e2e", "tools/release"}, checks: []string{"lint-chart"}},
+	{file: "charts/", modules: []string{"e2e", "tools"}, checks: []string{"lint-chart"}},
 	{file: "docs/", modules: []string{"e2e"}, checks: []string{"docs"}},
 	{file: "examples/", modules: []string{"e2e", "krmfn"}},
 	{file: "integrations/", modules: []string{"e2e", "krmfn"}},
 	{file: ".pre-commit-hooks.yaml", modules: []string{"krmfn"}},
 	{file: ".github/", modules: []string{"e2e"}, checks: []string{"lint-workflows"}},
-	{file: "versions.yaml", modules: []string{"e2e", "tools/release"}},
+	{file: "versions.yaml", modules: []string{"e2e", "tools"}},
 	{file: "buf*.yaml", checks: []string{"lint-proto", "lint-generated"}},
 	{file: "*.proto", checks: []string{"lint-proto", "lint-generated"}},
 	{file: "proto/gen/", checks: []string{"lint-generated"}},
@@ -33,8 +33,6 @@ var rules = []rule{
 	{file: "functions/kubeconform/", checks: []string{"lint-generated"}},
 	{file: "e2e/chart/testdata/kubernetes/", checks: []string{"lint-generated"}},
 	{file: "tools/docs/", checks: []string{"lint-site"}},
-	{file: "tools/workflows/", checks: []string{"lint-workflows"}},
-	{file: "tools/helm4/", checks: []string{"lint-chart"}},
 	{file: "tools/cmd/checksite/", checks: []string{"docs"}},
 	{file: "e2e/docs/site/", checks: []string{"lint-site"}},
 	{file: "go.mod", checks: []string{"lint-workspace"}},
@@ -42,8 +40,8 @@ var rules = []rule{
 	{file: "go.work*", checks: []string{"lint-workspace"}},
 }
 
-// everything are the files that decide how all is tested or linted.
-var everything = []string{"Makefile", ".golangci.yml", "tools/lint/"}
+// everything lists the files that affect how all modules are tested or linted.
+var everything = []string{"Makefile", ".golangci.yml"}
 
 func matches(pattern, file string) bool {
 	if strings.HasSuffix(pattern, "/") {
