@@ -18,8 +18,6 @@ import (
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/common/model"
 	"sigs.k8s.io/yaml"
-
-	"github.com/krmfn/krmfn/e2e/series"
 )
 
 // ruleTests is a file in the format of promtool test rules, reduced to the fields that the tests use.
@@ -96,15 +94,10 @@ func (test *ruleTest) run(t *testing.T, step time.Duration, all []monitoringv1.R
 	for _, s := range test.InputSeries {
 		definitions = append(definitions, s.Series+" "+s.Values)
 	}
-	examples, err := series.Parse(time.Duration(test.Interval), definitions...)
+	examples, err := parseSeries(t, time.Duration(test.Interval), definitions...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
-		if err := examples.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
 	inOrder := cmpopts.SortSlices(func(a, b map[string]string) bool { return fmt.Sprint(a) < fmt.Sprint(b) })
 	for _, alert := range test.AlertRuleTest {
 		var got, want []map[string]string
@@ -124,7 +117,7 @@ func (test *ruleTest) run(t *testing.T, step time.Duration, all []monitoringv1.R
 
 // firing evaluates a rule at each step from time zero, as Prometheus does, and returns the labels of the alerts that fire at the given
 // time. An alert fires when each evaluation within the rule's "for" duration has returned it.
-func firing(t *testing.T, examples *series.Examples, rule monitoringv1.Rule, step, at time.Duration) []map[string]string {
+func firing(t *testing.T, examples *exampleSeries, rule monitoringv1.Rule, step, at time.Duration) []map[string]string {
 	t.Helper()
 	wait, err := time.ParseDuration(string(*rule.For))
 	if err != nil {
@@ -139,7 +132,7 @@ func firing(t *testing.T, examples *series.Examples, rule monitoringv1.Rule, ste
 	}
 	active := map[string]alert{}
 	for now := time.Duration(0); now <= at; now += step {
-		found, err := examples.At(t.Context(), rule.Expr.String(), now)
+		found, err := examples.at(t.Context(), rule.Expr.String(), now)
 		if err != nil {
 			t.Fatalf("%s: %v", rule.Alert, err)
 		}
