@@ -61,7 +61,7 @@ func modules(t *testing.T, repository fs.FS) []string {
 		case entry.IsDir() && file != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "build" || entry.Name() == "testdata"):
 			return fs.SkipDir
 		case entry.Name() == "go.mod":
-			dirs = append(dirs, "/"+path.Dir(file))
+			dirs = append(dirs, path.Join("/", path.Dir(file)))
 		}
 		return nil
 	})

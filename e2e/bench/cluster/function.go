@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -16,8 +15,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/bench/function"
 	"github.com/krmfn/krmfn/e2e/load"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
-	"github.com/krmfn/krmfn/e2e/registry/ociimage"
 	"github.com/krmfn/krmfn/e2e/registry/publish"
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 )
 
 const (
@@ -37,7 +36,7 @@ type images struct {
 func newImages(bin, registry string) (*images, error) {
 	f := &images{binary: filepath.Join(bin, binaries.FunctionsLight), repository: registry + "/bench/" + function.Name}
 	var err error
-	f.layer, err = ociimage.Layer(ociimage.Files{executable[1:]: {Source: f.binary}, "tmp": {}})
+	f.layer, err = ociimage.Layer(ociimage.Files{executable[1:]: ociimage.Copy(f.binary, 0o755), "tmp": ociimage.Directory(0o1777)})
 	if err != nil {
 		return nil, fmt.Errorf("image of the function: %w: try make build", err)
 	}
@@ -48,7 +47,7 @@ func newImages(bin, registry string) (*images, error) {
 func (f *images) push(ctx context.Context, kind *function.Kind) (string, error) {
 	f.pushed++
 	config := v1.Config{User: user, Entrypoint: []string{executable, function.Name}, Env: []string{"PATH=/"}, Labels: maps.Clone(kind.Labels)}
-	image, err := ociimage.Image(runtime.GOARCH, config, f.layer)
+	image, err := publish.Build(config, f.layer)
 	if err != nil {
 		return "", err
 	}

@@ -7,13 +7,12 @@ package hostile
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/krmfn/krmfn/e2e/registry/ociimage"
 	"github.com/krmfn/krmfn/e2e/registry/publish"
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 )
 
 // Mode is the behaviour of a function. All modes except NeedsRoot and Bare are modes of the command.
@@ -53,13 +52,13 @@ type Images struct {
 // which must be unique among the processes that use the registry.
 func New(binary, registry, path string) (i *Images, err error) {
 	i = &Images{registry: registry, path: path}
-	if i.anybody, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary}, "tmp": {}}); err != nil {
+	if i.anybody, err = ociimage.Layer(ociimage.Files{Path[1:]: ociimage.Copy(binary, 0o755), "tmp": ociimage.Directory(0o1777)}); err != nil {
 		return nil, err
 	}
-	if i.bare, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary}}); err != nil {
+	if i.bare, err = ociimage.Layer(ociimage.Files{Path[1:]: ociimage.Copy(binary, 0o755)}); err != nil {
 		return nil, err
 	}
-	i.rootly, err = ociimage.Layer(ociimage.Files{Path[1:]: {Source: binary, Mode: 0o700}})
+	i.rootly, err = ociimage.Layer(ociimage.Files{Path[1:]: ociimage.Copy(binary, 0o700)})
 	return i, err
 }
 
@@ -91,7 +90,7 @@ func (i *Images) Image(mode Mode, name string) (v1.Image, error) {
 		layer, config.Entrypoint[1] = i.bare, string(Echo)
 	case Echo, Exit, WritesRoot:
 	}
-	return ociimage.Image(runtime.GOARCH, config, layer)
+	return publish.Build(config, layer)
 }
 
 // List returns a ResourceList that makes Echo sleep for the given time.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/programs/command"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
-	"github.com/krmfn/krmfn/e2e/registry/ociimage"
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 )
 
 // builder builds one image.
@@ -99,11 +99,15 @@ func (b *builder) pack(ctx context.Context, tag, file string) error {
 	if err != nil {
 		return err
 	}
-	img, err := ociimage.Image(b.arch, v1.Config{
-		Env:        []string{searchPath, "container=docker"},
-		Entrypoint: []string{"/usr/local/bin/entrypoint", "/sbin/init"},
-		StopSignal: "SIGRTMIN+3", // systemd halts on this signal
-	}, layer)
+	img, err := ociimage.Image{
+		Platform: v1.Platform{OS: "linux", Architecture: b.arch},
+		Config: v1.Config{
+			Env:        []string{searchPath, "container=docker"},
+			Entrypoint: []string{"/usr/local/bin/entrypoint", "/sbin/init"},
+			StopSignal: "SIGRTMIN+3", // systemd halts on this signal
+		},
+		Layers: []v1.Layer{layer},
+	}.Build()
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/krmfn/krmfn/e2e/programs/command"
-	"github.com/krmfn/krmfn/e2e/registry/ociimage"
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 )
 
 // searchPath is the environment variable PATH of containers.
@@ -72,7 +72,7 @@ func (b *builder) controlPlane(ctx context.Context, all programs) (controlPlane,
 }
 
 func (b *builder) image(base string, i image, all programs) (v1.Image, error) {
-	files := ociimage.Files{i.path: {Source: all[i.program]}}
+	files := ociimage.Files{i.path: ociimage.Copy(all[i.program], 0o755)}
 	if base == "kube-proxy" {
 		if err := b.addNetfilter(files); err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func (b *builder) image(base string, i image, all programs) (v1.Image, error) {
 	if i.entrypoint {
 		config.Entrypoint = []string{"/" + i.path}
 	}
-	return ociimage.Image(b.arch, config, layer)
+	return ociimage.Image{Platform: v1.Platform{OS: "linux", Architecture: b.arch}, Config: config, Layers: []v1.Layer{layer}}.Build()
 }
 
 // addNetfilter adds the programs that kube-proxy executes, and the libraries that they load.
@@ -112,12 +112,12 @@ func (b *builder) addNetfilter(files ociimage.Files) error {
 	}
 	for _, family := range []string{"iptables", "ip6tables"} {
 		for _, action := range []string{"", "-save", "-restore"} {
-			files[sbin+family+action] = ociimage.File{Link: "xtables-nft-multi"}
+			files[sbin+family+action] = ociimage.Symlink("xtables-nft-multi")
 		}
 	}
 	// xtables stores its lock file in /run.
-	files["run"] = ociimage.File{}
-	files["tmp"] = ociimage.File{}
+	files["run"] = ociimage.Directory(0o1777)
+	files["tmp"] = ociimage.Directory(0o1777)
 	return nil
 }
 
@@ -131,7 +131,7 @@ func (b *builder) addProgram(files ociimage.Files, path string) error {
 	if err != nil {
 		return err
 	}
-	files[path] = ociimage.File{Source: source}
+	files[path] = ociimage.Copy(source, 0o755)
 	program, err := elf.Open(source)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -176,7 +176,7 @@ func (b *builder) addInterpreter(files ociimage.Files, program *elf.File) error 
 	if err != nil {
 		return err
 	}
-	files[path] = ociimage.File{Source: source}
+	files[path] = ociimage.Copy(source, 0o755)
 	return nil
 }
 

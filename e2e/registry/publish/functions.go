@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,7 @@ import (
 
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/command"
-	"github.com/krmfn/krmfn/e2e/registry/ociimage"
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 )
 
 // user is the user of function images. It is numeric, so that Kubernetes can verify that it is not root.
@@ -39,13 +38,13 @@ func Functions(ctx context.Context, bin, prefix string) ([]Image, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s config: %w", path, err)
 		}
-		layer, err := ociimage.Layer(ociimage.Files{"function": {Source: path}, "tmp": {}})
+		layer, err := ociimage.Layer(ociimage.Files{"function": ociimage.Copy(path, 0o755), "tmp": ociimage.Directory(0o1777)})
 		if err != nil {
 			return nil, err
 		}
 		for function, declares := range own {
 			config := v1.Config{User: user, Entrypoint: []string{"/function", function}, Env: []string{"PATH=/"}, Labels: declares.labels}
-			if images[function], err = ociimage.Image(runtime.GOARCH, config, layer); err != nil {
+			if images[function], err = Build(config, layer); err != nil {
 				return nil, fmt.Errorf("image of function %s: %w", function, err)
 			}
 			declared[function] = declares

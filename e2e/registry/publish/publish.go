@@ -9,11 +9,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 )
 
 // Tag is an additional tag of krmfn's images, because tests do not know the version tag.
@@ -76,6 +79,11 @@ func pushLayout(ctx context.Context, dir, repository string) ([]Image, error) {
 		}
 	}
 	return pushed, nil
+}
+
+// Build assembles an image for this machine's architecture.
+func Build(config v1.Config, layers ...v1.Layer) (v1.Image, error) {
+	return ociimage.Image{Platform: v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, Config: config, Layers: layers}.Build()
 }
 
 // Push pushes an image to a reference with a tag.

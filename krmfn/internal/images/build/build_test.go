@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/krmfn/internal/images/build"
@@ -248,7 +249,7 @@ func TestErrors(t *testing.T) {
 
 func mustIndex(t *testing.T, images ...v1.Image) v1.ImageIndex {
 	t.Helper()
-	index, err := build.Index(images)
+	index, err := ociimage.Index(images)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 	"github.com/krmfn/krmfn/internal/server/version"
 	"github.com/krmfn/krmfn/krmfn/internal/images/layouts"
 )
@@ -58,7 +59,7 @@ func (d Destination) Write(ctx context.Context, images []v1.Image) (string, erro
 	if len(images) == 1 {
 		return d.writeImage(ctx, images[0])
 	}
-	index, err := Index(images)
+	index, err := ociimage.Index(images)
 	if err != nil {
 		return "", err
 	}

@@ -3,9 +3,8 @@
 
 // Command images builds krmfn's container images from its static commands, without Docker and without a base image.
 //
-// Its arguments are the architectures to build for, each a directory with the commands beneath that of --binaries. The
-// same commands, version and certificates give the same digests, on any machine. Images whose command has not been built
-// are left out.
+// The arguments are architectures. --binaries has a directory with the commands for each of them. The same commands, version and certificates
+// give the same digests on every machine. Images whose main program has not been built are skipped.
 package main
 
 import (
@@ -26,15 +25,15 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/krmfn/krmfn/functions"
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 	"github.com/krmfn/krmfn/tools/release/internal/image"
-	"github.com/krmfn/krmfn/tools/release/internal/ocilayout"
 )
 
 func main() {
-	binaries := flag.String("binaries", "build/linux", "directory that has the commands in a directory for each architecture")
-	caBundle := flag.String("ca-bundle", "", "PEM file of the certificates that images trust; none if empty")
+	binaries := flag.String("binaries", "build/linux", "`directory` with one directory of commands for each architecture")
+	caBundle := flag.String("ca-bundle", "", "PEM `file` of the certificate authorities that images trust; none if empty")
 	var out store
-	flag.StringVar(&out.dir, "out", "build/images", "directory to write images to")
+	flag.StringVar(&out.dir, "out", "build/images", "`directory` to write images to")
 	flag.StringVar(&out.registry, "registry", "ghcr.io/krmfn", "prefix of the images' repositories")
 	flag.StringVar(&out.version, "version", "dev", "tag of the images")
 	flag.Parse()
@@ -49,10 +48,10 @@ func main() {
 	}
 }
 
-// run builds all images, for each architecture from its sources, writes them to out, and says on w what it wrote.
+// run builds all images for each architecture, writes them to out, and prints a table of them to w.
 func run(perArch map[string]image.Sources, out store, w io.Writer) error {
 	if len(perArch) == 0 {
-		return errors.New("no architecture: name at least one, as in: images amd64 arm64")
+		return errors.New("no architecture: name at least one, such as images amd64 arm64")
 	}
 	built := make(map[string]map[string]v1.Image) // by name, then architecture
 	for arch, from := range perArch {
@@ -62,7 +61,7 @@ func run(perArch map[string]image.Sources, out store, w io.Writer) error {
 		}
 		for _, i := range images {
 			if !from.HasCommand(i) {
-				fmt.Fprintf(w, "There is no image %s for %s: %s has no such command.\n", i.Name, arch, from.Binaries)
+				fmt.Fprintf(w, "Skipped image %s for %s: %s does not have its program.\n", i.Name, arch, from.Binaries)
 				continue
 			}
 			img, err := i.Build(arch, image.Stamp{Version: out.version})
@@ -76,14 +75,14 @@ func run(perArch map[string]image.Sources, out store, w io.Writer) error {
 		}
 	}
 	if len(built) == 0 {
-		return fmt.Errorf("no command of any image is there; make images builds them first: %w", fs.ErrNotExist)
+		return fmt.Errorf("no program has been built; make images builds them first: %w", fs.ErrNotExist)
 	}
 	return writeAll(built, out, w)
 }
 
 func writeAll(built map[string]map[string]v1.Image, out store, w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "IMAGE\tFOR\tSIZE\tLAYOUT\tDIGEST")
+	fmt.Fprintln(table, "IMAGE\tARCHITECTURES\tSIZE\tLAYOUT\tDIGEST")
 	for _, name := range slices.Sorted(maps.Keys(built)) {
 		digest, err := out.write(name, built[name])
 		if err != nil {
@@ -100,7 +99,7 @@ func writeAll(built map[string]map[string]v1.Image, out store, w io.Writer) erro
 	return table.Flush()
 }
 
-// compressedSize is what pulling an image transfers, in bytes.
+// compressedSize returns the number of bytes that a pull of the image transfers.
 func compressedSize(img v1.Image) (int64, error) {
 	manifest, err := img.Manifest()
 	if err != nil {
@@ -115,29 +114,37 @@ func compressedSize(img v1.Image) (int64, error) {
 
 type store struct {
 	dir      string
-	registry string // prefix of repositories, without the slash at the end
+	registry string // prefix of repositories, without a trailing slash
 	version  string // tag
 }
 
-// write writes one image for all its architectures, each to a file NAME-ARCH.tar that `docker load` and
-// `kind load image-archive` read, and all of them to an OCI image layout NAME. It returns the digest of the index.
-func (s store) write(repository string, images map[string]v1.Image) (v1.Hash, error) {
+// write writes an image to the OCI image layout NAME, and for each architecture to a file NAME-ARCH.tar that `docker load` and
+// `kind load image-archive` can read. It returns the digest of the index.
+func (s store) write(repository string, perArch map[string]v1.Image) (v1.Hash, error) {
 	ref, err := name.NewTag(s.registry + "/" + repository + ":" + s.version)
 	if err != nil {
 		return v1.Hash{}, fmt.Errorf("image reference: %w", err)
 	}
-	idx := image.Index(images)
-	dir := filepath.Join(s.dir, repository)
-	// A layout that is written to keeps its old blobs for ever.
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		return v1.Hash{}, fmt.Errorf("empty the layout's directory: %w", err)
+	arches := slices.Sorted(maps.Keys(perArch))
+	images := make([]v1.Image, len(arches))
+	for i, arch := range arches {
+		images[i] = perArch[arch]
 	}
-	if err := ocilayout.Fill(dir, s.version, idx, nil); err != nil {
+	idx, err := ociimage.Index(images)
+	if err != nil {
+		return v1.Hash{}, err
+	}
+	dir := filepath.Join(s.dir, repository)
+	// Writing to an existing layout would keep its old blobs.
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		return v1.Hash{}, fmt.Errorf("empty the directory of the layout: %w", err)
+	}
+	if err := image.WriteLayout(dir, s.version, idx, nil); err != nil {
 		return v1.Hash{}, fmt.Errorf("write layout %s: %w", dir, err)
 	}
-	for _, arch := range slices.Sorted(maps.Keys(images)) {
+	for _, arch := range arches {
 		file := filepath.Join(s.dir, repository+"-"+arch+".tar")
-		if err := tarball.WriteToFile(file, ref, images[arch]); err != nil {
+		if err := tarball.WriteToFile(file, ref, perArch[arch]); err != nil {
 			return v1.Hash{}, fmt.Errorf("write %s: %w", file, err)
 		}
 	}

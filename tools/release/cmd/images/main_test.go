@@ -197,7 +197,7 @@ func TestFilesOfImages(t *testing.T) {
 	}
 }
 
-func TestLeavesOutImagesWithoutCommand(t *testing.T) {
+func TestImagesWithoutProgramAreSkipped(t *testing.T) {
 	t.Parallel()
 
 	from, dir := fakeSources(t), t.TempDir()
@@ -206,15 +206,15 @@ func TestLeavesOutImagesWithoutCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var said strings.Builder
-	if err := run(from, store{dir: dir, registry: "example.com/krmfn", version: "v1"}, &said); err != nil {
+	var out strings.Builder
+	if err := run(from, store{dir: dir, registry: "example.com/krmfn", version: "v1"}, &out); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "krmfn")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("krmfn is there: error %v", err)
+		t.Errorf("Stat(krmfn) error = %v, want %v", err, fs.ErrNotExist)
 	}
-	if !strings.Contains(said.String(), "no image krmfn for amd64") {
-		t.Errorf("does not say that krmfn is left out:\n%s", &said)
+	if !strings.Contains(out.String(), "Skipped image krmfn for amd64") {
+		t.Errorf("output does not report that krmfn is skipped:\n%s", &out)
 	}
 }
 
@@ -223,19 +223,19 @@ func TestErrors(t *testing.T) {
 
 	out := store{dir: t.TempDir(), registry: "example.com/krmfn", version: "v1"}
 	if err := run(nil, out, io.Discard); err == nil {
-		t.Error("no architecture: no error")
+		t.Error("run() without architectures succeeded, want an error")
 	}
 	missing := map[string]image.Sources{"amd64": {Binaries: t.TempDir()}}
 	if err := run(missing, out, io.Discard); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no binaries: error is %v, want one about a file that does not exist", err)
+		t.Errorf("run() without programs: error = %v, want %v", err, fs.ErrNotExist)
 	}
 	out.version = "not a tag"
 	if err := run(fakeSources(t), out, io.Discard); err == nil {
-		t.Error("bad version: no error")
+		t.Error("run() with an invalid version succeeded, want an error")
 	}
 }
 
-// build builds all images from made-up commands into dir.
+// build builds all images from fake programs into dir.
 func build(t *testing.T, dir string) {
 	t.Helper()
 	out := store{dir: dir, registry: "example.com/krmfn", version: "v1"}
@@ -244,7 +244,7 @@ func build(t *testing.T, dir string) {
 	}
 }
 
-// fakeSources has commands whose content is their name.
+// fakeSources returns programs whose content is their name.
 func fakeSources(t *testing.T) map[string]image.Sources {
 	t.Helper()
 	dir := t.TempDir()

@@ -19,8 +19,8 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 
+	"github.com/krmfn/krmfn/internal/archive"
 	"github.com/krmfn/krmfn/internal/yamlnode"
-	"github.com/krmfn/krmfn/tools/release/internal/archive"
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
 

@@ -1,78 +1,61 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image says what krmfn's container images are made of, and makes them by way of go-containerregistry. ko, which makes
-// images of Go programs, has one program to an image and its own paths; these have several, links, and the paths of Porch.
+// Package image defines the contents of krmfn's container images, builds them, and writes them as OCI image layouts. ko builds images with
+// one Go program at a path of its own; these images have several programs, links, and the paths of Porch's images.
 package image
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 )
 
-// Image is what an image is made of.
+// Image defines the contents of an image.
 type Image struct {
-	Name       string  // last element of its repository, and the command that it is for
-	title      string  // one line for people
-	layers     []files // what changes least comes first
+	Name       string           // last element of the repository, and the name of the main program
+	title      string           // description in the image's labels
+	layers     []ociimage.Files // layers that change rarely come first
 	entrypoint []string
-	cmd        []string // arguments where none are given
-	ports      []string // as "9445/tcp"
+	cmd        []string // default arguments
+	ports      []string // such as "9445/tcp"
 	dir        string   // working directory
 }
 
-// Stamp says what an image is made from. The same stamp and files give the same digest.
+// Stamp identifies the source of an image. Equal stamps and files give equal digests.
 type Stamp struct {
-	// Version is the image's tag.
+	// Version is the tag of the image.
 	Version string
-	// Revision is the commit in git. Images do not tell it where it is empty.
+	// Revision is the commit in git. If it is empty, the image has no label for it.
 	Revision string
-	// Created is the time of the commit. The zero value stands for 1970, of which images do not tell.
+	// Created is the time of the commit. The zero value means 1970, without a label.
 	Created time.Time
 }
 
-// Build makes the image for an architecture.
+// Build builds the image for an architecture.
 func (i Image) Build(arch string, stamp Stamp) (_ v1.Image, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("image %s for %s: %w", i.Name, arch, err)
+			err = fmt.Errorf("image %s for %s: %w; make images builds the commands first", i.Name, arch, err)
 		}
 	}()
-	layers := make([]mutate.Addendum, len(i.layers))
-	for n, f := range i.layers {
-		layer, err := f.layer()
-		if err != nil {
+	layers := make([]v1.Layer, len(i.layers))
+	for n, files := range i.layers {
+		if layers[n], err = ociimage.Layer(files); err != nil {
 			return nil, err
 		}
-		layers[n] = mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: epoch}, CreatedBy: "krmfn make images"}}
 	}
-	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	img, err := mutate.Append(base, layers...)
-	if err != nil {
-		return nil, err
-	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		return nil, err
-	}
-	config = config.DeepCopy()
-	config.Created = v1.Time{Time: epoch}
-	if !stamp.Created.IsZero() {
-		config.Created = v1.Time{Time: stamp.Created.UTC()}
-	}
-	config.OS, config.Architecture = "linux", arch
-	config.Config = i.config(stamp)
-	return mutate.ConfigFile(img, config)
+	return ociimage.Image{
+		Platform: v1.Platform{OS: "linux", Architecture: arch}, Created: stamp.Created, CreatedBy: "krmfn make images",
+		Config: i.config(stamp), Layers: layers,
+	}.Build()
 }
 
-// config says how a container of the image runs.
+// config returns the configuration of the image's containers.
 func (i Image) config(stamp Stamp) v1.Config {
 	ports := make(map[string]struct{}, len(i.ports))
 	for _, port := range i.ports {
@@ -89,7 +72,7 @@ func (i Image) config(stamp Stamp) v1.Config {
 	}
 }
 
-// labels are the predefined annotation keys of the OCI image specification.
+// labels returns labels with the predefined keys of the OCI image specification.
 func (i Image) labels(stamp Stamp) map[string]string {
 	labels := map[string]string{
 		"org.opencontainers.image.title":       i.Name,
@@ -109,35 +92,23 @@ func (i Image) labels(stamp Stamp) map[string]string {
 	return labels
 }
 
-// Programs are the executables of the image: the paths of their files on this machine, by path in the image.
+// Programs returns the executables of the image: the paths of their files on this machine, by path in the image.
 func (i Image) Programs() map[string]string {
 	programs := make(map[string]string)
 	for _, layer := range i.layers {
 		for name, f := range layer {
-			if f.source != "" && f.Mode&0o111 != 0 {
-				programs["/"+name] = f.source
+			if source := f.Source(); source != "" {
+				programs["/"+name] = source
 			}
 		}
 	}
 	return programs
 }
 
-// HasAuthorities tells whether the certificates to trust are in the image.
+// HasAuthorities reports whether the image contains certificate authorities.
 func (i Image) HasAuthorities() bool {
-	return slices.ContainsFunc(i.layers, func(layer files) bool {
+	return slices.ContainsFunc(i.layers, func(layer ociimage.Files) bool {
 		_, found := layer[authorities]
 		return found
 	})
-}
-
-// Index joins the images of one name for several architectures.
-func Index(images map[string]v1.Image) v1.ImageIndex {
-	idx := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	for _, arch := range slices.Sorted(maps.Keys(images)) {
-		idx = mutate.AppendManifests(idx, mutate.IndexAddendum{
-			Add:        images[arch],
-			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
-		})
-	}
-	return idx
 }

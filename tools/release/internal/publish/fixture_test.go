@@ -27,7 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/krmfn/krmfn/tools/release/internal/chart"
-	"github.com/krmfn/krmfn/tools/release/internal/ocilayout"
+	"github.com/krmfn/krmfn/tools/release/internal/image"
 	"github.com/krmfn/krmfn/tools/release/internal/publish"
 	"github.com/krmfn/krmfn/tools/release/internal/release"
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
@@ -70,11 +70,11 @@ func (f *fixture) chart(t *testing.T) {
 	f.write(t, packed.Name, string(packed.Data))
 }
 
-// images makes random images, each with a bill of materials, and returns their digests.
+// images writes random images, each with a bill of materials, and returns their digests.
 func (f *fixture) images(t *testing.T, names ...string) map[string]v1.Hash {
 	t.Helper()
 	digests := make(map[string]v1.Hash)
-	for _, image := range names {
+	for _, name := range names {
 		img, err := random.Image(100, 2)
 		if err != nil {
 			t.Fatal(err)
@@ -84,10 +84,10 @@ func (f *fixture) images(t *testing.T, names ...string) map[string]v1.Hash {
 			t.Fatal(err)
 		}
 		idx := mutate.AppendManifests(must(random.Index(1, 0, 0))(t), mutate.IndexAddendum{Add: img})
-		digests[image] = must(idx.Digest())(t)
-		version := f.versions.Images[image]
-		err = ocilayout.Write(filepath.Join(f.dir, release.ImageFile(image, version)), version, idx, []ocilayout.Referrer{
-			{Title: image + ".spdx.json", MediaType: "application/spdx+json", Data: []byte(billOfMaterials)},
+		digests[name] = must(idx.Digest())(t)
+		version := f.versions.Images[name]
+		err = image.WriteArchive(filepath.Join(f.dir, release.ImageFile(name, version)), version, idx, []image.Referrer{
+			{Title: name + ".spdx.json", MediaType: "application/spdx+json", Data: []byte(billOfMaterials)},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func (f *fixture) images(t *testing.T, names ...string) map[string]v1.Hash {
 	return digests
 }
 
-// checksums writes those of all files.
+// checksums writes the checksums of all files.
 func (f *fixture) checksums(t *testing.T) {
 	t.Helper()
 	var lines []string

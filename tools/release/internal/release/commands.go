@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/krmfn/krmfn/tools/release/internal/archive"
+	"github.com/krmfn/krmfn/internal/archive"
 	"github.com/krmfn/krmfn/tools/release/internal/checkout"
 	"github.com/krmfn/krmfn/tools/release/internal/programs"
 )

@@ -11,19 +11,19 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 	"github.com/krmfn/krmfn/tools/release/internal/image"
-	"github.com/krmfn/krmfn/tools/release/internal/ocilayout"
 	"github.com/krmfn/krmfn/tools/release/internal/sbom"
 )
 
-// ImageFile is the name of the file with an image.
+// ImageFile returns the file name of an image in the directory of a release.
 func ImageFile(name, version string) string { return name + "-" + version + ".oci.tar" }
 
-// image writes an image for all architectures with a bill of materials for each.
+// image writes an image for all architectures, with a bill of materials for each of them.
 func (m *maker) image(name string) error {
 	version := m.versions.Images[name]
-	perArch := make(map[string]v1.Image, len(m.Arches))
-	bills := make([]ocilayout.Referrer, 0, len(m.Arches))
+	images := make([]v1.Image, 0, len(m.Arches))
+	bills := make([]image.Referrer, 0, len(m.Arches))
 	for _, arch := range slices.Sorted(slices.Values(m.Arches)) {
 		img, contents, err := m.build(name, arch)
 		if err != nil {
@@ -33,20 +33,23 @@ func (m *maker) image(name string) error {
 		if err != nil {
 			return err
 		}
-		perArch[arch] = img
+		images = append(images, img)
 		bills = append(bills, bill)
 		if err := m.write(made{file: bill.Title, what: "bill of materials"}, bill.Data); err != nil {
 			return err
 		}
 	}
-	idx := image.Index(perArch)
+	idx, err := ociimage.Index(images)
+	if err != nil {
+		return err
+	}
 	digest, err := idx.Digest()
 	if err != nil {
 		return err
 	}
 	m.digests[name] = digest.String()
 	file := ImageFile(name, version)
-	if err := ocilayout.Write(m.path(file), version, idx, bills); err != nil {
+	if err := image.WriteArchive(m.path(file), version, idx, bills); err != nil {
 		return err
 	}
 	return m.add(made{file: file, what: "image", digest: digest.String()})
@@ -59,7 +62,7 @@ func (m *maker) build(name, arch string) (v1.Image, image.Image, error) {
 	}
 	i := slices.IndexFunc(all, func(i image.Image) bool { return i.Name == name })
 	if i < 0 {
-		return nil, image.Image{}, errors.New("image " + name + ": nothing says what is in it")
+		return nil, image.Image{}, errors.New("image " + name + ": package image does not define it")
 	}
 	img, err := all[i].Build(arch, image.Stamp{
 		Version: m.versions.Images[name], Revision: m.source.Revision, Created: m.source.Time,
@@ -67,10 +70,10 @@ func (m *maker) build(name, arch string) (v1.Image, image.Image, error) {
 	return img, all[i], err
 }
 
-func (m *maker) bill(contents image.Image, img v1.Image, arch string) (ocilayout.Referrer, error) {
+func (m *maker) bill(contents image.Image, img v1.Image, arch string) (image.Referrer, error) {
 	digest, err := img.Digest()
 	if err != nil {
-		return ocilayout.Referrer{}, err
+		return image.Referrer{}, err
 	}
 	s := sbom.Subject{
 		Name: contents.Name, Version: m.versions.Images[contents.Name], Arch: arch, Digest: digest.String(),
@@ -81,13 +84,13 @@ func (m *maker) bill(contents image.Image, img v1.Image, arch string) (ocilayout
 	}
 	doc, err := sbom.Document(s)
 	if err != nil {
-		return ocilayout.Referrer{}, err
+		return image.Referrer{}, err
 	}
 	var buf bytes.Buffer
 	if err := sbom.Write(doc, &buf); err != nil {
-		return ocilayout.Referrer{}, err
+		return image.Referrer{}, err
 	}
-	return ocilayout.Referrer{
+	return image.Referrer{
 		Title:     fmt.Sprintf("%s-%s-linux-%s.spdx.json", contents.Name, s.Version, arch),
 		MediaType: sbom.MediaType,
 		Data:      buf.Bytes(),

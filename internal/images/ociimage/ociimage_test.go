@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/krmfn/krmfn/e2e/registry/ociimage"
+	"github.com/krmfn/krmfn/internal/images/ociimage"
 )
 
 func TestLayerHasFilesBehindTheirDirectories(t *testing.T) {
@@ -24,7 +24,10 @@ func TestLayerHasFilesBehindTheirDirectories(t *testing.T) {
 	if err := os.WriteFile(source, []byte("text"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	layer, err := ociimage.Layer(ociimage.Files{"usr/bin/program": {Source: source}, "usr/bin/link": {Link: "program"}, "tmp": {}})
+	layer, err := ociimage.Layer(ociimage.Files{
+		"usr/bin/program": ociimage.Copy(source, 0o755), "usr/bin/link": ociimage.Symlink("program"), "usr/bin/same": ociimage.Hardlink("usr/bin/program"),
+		"etc/text": ociimage.Bytes([]byte("text"), 0o444), "tmp": ociimage.Directory(0o1777),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +47,7 @@ func TestLayerHasFilesBehindTheirDirectories(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s %o %s", header.Name, header.Mode, header.Linkname))
 	}
-	want := []string{"tmp/ 1777 ", "usr/ 755 ", "usr/bin/ 755 ", "usr/bin/link 777 program", "usr/bin/program 755 "}
+	want := []string{"etc/ 755 ", "etc/text 444 ", "tmp/ 1777 ", "usr/ 755 ", "usr/bin/ 755 ", "usr/bin/link 777 program", "usr/bin/program 755 ", "usr/bin/same 555 usr/bin/program"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("entries of the layer (-want +got):\n%s", diff)
 	}
@@ -53,11 +56,13 @@ func TestLayerHasFilesBehindTheirDirectories(t *testing.T) {
 func TestImageIsTheSameForTheSameFiles(t *testing.T) {
 	t.Parallel()
 	digest := func(user string) v1.Hash {
-		layer, err := ociimage.Layer(ociimage.Files{"a": {Link: "b"}, "c": {Link: "d"}})
+		layer, err := ociimage.Layer(ociimage.Files{"a": ociimage.Symlink("b"), "c": ociimage.Symlink("d")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		img, err := ociimage.Image("arm64", v1.Config{User: user}, layer)
+		img, err := ociimage.Image{
+			Platform: v1.Platform{OS: "linux", Architecture: "arm64"}, Config: v1.Config{User: user}, Layers: []v1.Layer{layer},
+		}.Build()
 		if err != nil {
 			t.Fatal(err)
 		}

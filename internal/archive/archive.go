@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive packs files so that the same files give the same bytes: tar.Writer.AddFS and helm package keep times and
-// owners of the machine.
+// Package archive writes tar archives in which equal files give equal bytes. Writer.AddFS of archive/tar and helm package would add the
+// timestamps and owners of the files on this machine.
 package archive
 
 import (
@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// File is a regular file, or what Type says.
+// File is an entry of an archive.
 type File struct {
-	Name string // with slashes, one at the end of a directory's
-	Mode int64  // as in tar
+	Name string // with slashes; the name of a directory ends with one
+	Mode int64  // permission bits
 	Data []byte
-	Type byte   // as in tar; zero for a regular file
-	Link string // what a link points to
+	Type byte   // type flag of archive/tar; zero means a regular file
+	Link string // target of a link
 }
 
-// Tar writes files in their order, all of one time and of nobody in particular.
+// Tar writes files in the given order. All of them get the timestamp at, in seconds, and the owner root.
 func Tar(w io.Writer, at time.Time, files []File) error {
 	t := tar.NewWriter(w)
 	for _, f := range files {
@@ -41,9 +41,9 @@ func Tar(w io.Writer, at time.Time, files []File) error {
 	return t.Close()
 }
 
-// TarGz is Tar, compressed.
+// TarGz writes a tar archive that is compressed with gzip.
 func TarGz(w io.Writer, at time.Time, files []File) error {
-	// The header has no time and no name unless they are set.
+	// The gzip header has neither a timestamp nor a name unless they are set.
 	z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
 	if err != nil {
 		return err

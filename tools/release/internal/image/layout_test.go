@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package ocilayout_test
+package image_test
 
 import (
 	"bytes"
@@ -19,10 +19,10 @@ import (
 	"oras.land/oras-go/v2/content/memory"
 	"oras.land/oras-go/v2/content/oci"
 
-	"github.com/krmfn/krmfn/tools/release/internal/ocilayout"
+	"github.com/krmfn/krmfn/tools/release/internal/image"
 )
 
-var bill = ocilayout.Referrer{
+var bill = image.Referrer{
 	Title: "image.spdx.json", MediaType: "application/spdx+json", Data: []byte(`{"a": "b"}`), Annotations: map[string]string{"k": "v"},
 }
 
@@ -121,7 +121,7 @@ func index(t *testing.T) v1.ImageIndex {
 func write(t *testing.T, idx v1.ImageIndex) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "image.tar")
-	if err := ocilayout.Write(file, "v1.2.3", idx, []ocilayout.Referrer{bill}); err != nil {
+	if err := image.WriteArchive(file, "v1.2.3", idx, []image.Referrer{bill}); err != nil {
 		t.Fatal(err)
 	}
 	return file

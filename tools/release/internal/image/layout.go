@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ocilayout writes an image, for all architectures and with what refers to it, as an OCI image layout.
-package ocilayout
+package image
 
 import (
 	"bytes"
@@ -21,17 +20,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/krmfn/krmfn/tools/release/internal/archive"
+	"github.com/krmfn/krmfn/internal/archive"
 )
 
-// Write writes an index, known by a tag, and what refers to it to a file. The same content gives the same bytes.
-func Write(file, tag string, idx v1.ImageIndex, referrers []Referrer) error {
+// WriteArchive writes an OCI image layout as a tar archive: an index with a tag, and its referrers. Equal content gives equal bytes.
+func WriteArchive(file, tag string, idx v1.ImageIndex, referrers []Referrer) error {
 	dir, err := os.MkdirTemp("", "krmfn-layout-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // What is left behind in the directory for temporary files hurts nobody.
-	if err := Fill(dir, tag, idx, referrers); err != nil {
+	defer os.RemoveAll(dir) //nolint:errcheck // it is a temporary directory
+	if err := WriteLayout(dir, tag, idx, referrers); err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
 	files, err := read(os.DirFS(dir))
@@ -48,8 +47,8 @@ func Write(file, tag string, idx v1.ImageIndex, referrers []Referrer) error {
 	return nil
 }
 
-// Fill writes an index, known by a tag, and what refers to it to an empty directory.
-func Fill(dir, tag string, idx v1.ImageIndex, referrers []Referrer) error {
+// WriteLayout writes an OCI image layout to an empty directory: an index with a tag, and its referrers.
+func WriteLayout(dir, tag string, idx v1.ImageIndex, referrers []Referrer) error {
 	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err
@@ -69,7 +68,7 @@ func Fill(dir, tag string, idx v1.ImageIndex, referrers []Referrer) error {
 	return nil
 }
 
-// read returns all files of a directory, sorted by name, readable by everybody.
+// read returns all files of a directory, sorted by name, with mode 0644.
 func read(dir fs.FS) ([]archive.File, error) {
 	var files []archive.File
 	err := fs.WalkDir(dir, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -83,17 +82,17 @@ func read(dir fs.FS) ([]archive.File, error) {
 	return files, err
 }
 
-// Referrer is a file that says something about an image.
+// Referrer is a file that refers to an image, such as its bill of materials.
 type Referrer struct {
-	Title     string // name of the file
+	Title     string // file name
 	MediaType string
 	Data      []byte
-	// Annotations are those of the manifest.
+	// Annotations are the annotations of the referrer's manifest.
 	Annotations map[string]string
 }
 
-// attach writes a file, and the manifest by which it refers to a subject, whose own digest does not change by that. The config
-// of a manifest that needs none is that of the OCI image specification.
+// attach writes a file, and a manifest that refers to the subject. The digest of the subject does not change. The manifest has the empty
+// config that the OCI image specification defines.
 func attach(path layout.Path, r Referrer, subject v1.Descriptor) error {
 	config, err := writeBlob(path, ocispec.MediaTypeEmptyJSON, ocispec.DescriptorEmptyJSON.Data)
 	if err != nil {

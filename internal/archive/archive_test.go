@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/tools/release/internal/archive"
+	"github.com/krmfn/krmfn/internal/archive"
 )
 
 func TestWhatIsPackedIsRead(t *testing.T) {
