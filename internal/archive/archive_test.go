@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/internal/archive"
 )
 
-func TestWhatIsPackedIsRead(t *testing.T) {
+func TestTarGz(t *testing.T) {
 	t.Parallel()
 
 	want := []archive.File{
@@ -47,16 +47,16 @@ func TestWhatIsPackedIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !header.ModTime.Equal(time.Unix(7, 0)) || header.Uid != 0 || header.Uname != "" {
-			t.Errorf("%s is of %s and user %d %q, want second 7 and nobody", header.Name, header.ModTime, header.Uid, header.Uname)
+			t.Errorf("%s: time = %s, user = %d %q, want second 7 and user 0 without a name", header.Name, header.ModTime, header.Uid, header.Uname)
 		}
 		got = append(got, archive.File{Name: header.Name, Mode: header.Mode, Data: data})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
 
-func TestSameFilesGiveSameBytes(t *testing.T) {
+func TestEqualFilesGiveEqualBytes(t *testing.T) {
 	t.Parallel()
 
 	files := []archive.File{{Name: "a", Mode: 0o755, Data: []byte("one")}}
@@ -67,6 +67,6 @@ func TestSameFilesGiveSameBytes(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
-		t.Error("two archives of the same files differ")
+		t.Error("archives of equal files differ")
 	}
 }

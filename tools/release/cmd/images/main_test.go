@@ -29,7 +29,7 @@ import (
 
 var names = []string{"function-runner", "functions", "image-warmer", "krmfn", "pod-janitor", "task-handler", "wrapper-server"}
 
-func TestSameInputGivesSameDigests(t *testing.T) {
+func TestEqualInputGivesEqualDigests(t *testing.T) {
 	t.Parallel()
 
 	first, second := t.TempDir(), t.TempDir()
@@ -38,17 +38,17 @@ func TestSameInputGivesSameDigests(t *testing.T) {
 	}
 	for _, name := range names {
 		if diff := cmp.Diff(readIndex(t, first, name), readIndex(t, second, name)); diff != "" {
-			t.Errorf("%s: two builds differ (-first +second):\n%s", name, diff)
+			t.Errorf("%s: index.json (-first +second):\n%s", name, diff)
 		}
 	}
 }
 
-func TestLayoutsAreValidAndForAllArchitectures(t *testing.T) {
+func TestLayoutsAreValidAndHaveAllArchitectures(t *testing.T) {
 	t.Parallel()
 
 	dir := t.TempDir()
 	build(t, dir)
-	build(t, dir) // over the files of an earlier build
+	build(t, dir) // replaces the first build
 	for _, name := range names {
 		idx, err := layout.ImageIndexFromPath(filepath.Join(dir, name))
 		if err != nil {
@@ -111,10 +111,10 @@ func TestConfigOfImages(t *testing.T) {
 				t.Errorf("cmd (-want +got):\n%s", diff)
 			}
 			if got := config.Config.User; got != "10001:10001" {
-				t.Errorf("user is %q", got)
+				t.Errorf("user = %q, want 10001:10001", got)
 			}
 			if got := config.Config.Labels["org.opencontainers.image.version"]; got != "v1" {
-				t.Errorf("version label is %q, want v1", got)
+				t.Errorf("version label = %q, want v1", got)
 			}
 		})
 	}
@@ -266,7 +266,7 @@ func fakeSources(t *testing.T) map[string]image.Sources {
 	return perArch
 }
 
-// write writes a file and makes its directory.
+// write writes a file and creates its directory.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -277,7 +277,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// readIndex returns what names every blob of a layout by digest.
+// readIndex returns the index of a layout, which contains the digests of all blobs.
 func readIndex(t *testing.T, dir, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, name, "index.json"))
@@ -316,7 +316,7 @@ func platformImages(t *testing.T, dir, name string) []v1.Image {
 	return images
 }
 
-// loadTarball reads what `docker load` reads.
+// loadTarball reads the archive that `docker load` can read.
 func loadTarball(t *testing.T, dir, name string) v1.Image {
 	t.Helper()
 	img, err := tarball.ImageFromPath(filepath.Join(dir, name+"-amd64.tar"), nil)
@@ -326,8 +326,8 @@ func loadTarball(t *testing.T, dir, name string) v1.Image {
 	return img
 }
 
-// contents describes the files of an image: mode, and target of a link or content of a file that sources name.
-// Directories of mode 0755 are left out.
+// contents describes the files of an image by path: the mode, and the target of a link or the content of a file that is one word. Directories
+// with mode 0755 are skipped.
 func contents(t *testing.T, img v1.Image) map[string]string {
 	t.Helper()
 	r := mutate.Extract(img)
@@ -342,7 +342,7 @@ func contents(t *testing.T, img v1.Image) map[string]string {
 			t.Fatal(err)
 		}
 		if header.Uid != 0 || header.Gid != 0 {
-			t.Errorf("%s belongs to %d:%d, want root", header.Name, header.Uid, header.Gid)
+			t.Errorf("owner of %s = %d:%d, want root", header.Name, header.Uid, header.Gid)
 		}
 		mode := header.FileInfo().Mode()
 		if mode == fs.ModeDir|0o755 {
@@ -352,7 +352,7 @@ func contents(t *testing.T, img v1.Image) map[string]string {
 	}
 }
 
-// describe tells a link's target, and a file's content where that is one word.
+// describe returns the target of a link, or the content of a file if it is one word.
 func describe(t *testing.T, header *tar.Header, content io.Reader) string {
 	t.Helper()
 	if header.Linkname != "" {

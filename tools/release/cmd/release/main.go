@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release makes releases of krmfn and publishes them. It needs the go command and git; only publishing needs a
-// registry.
+// Command release builds and publishes releases of krmfn. It needs the go command and git; only publish needs a registry.
 //
 // Usage:
 //
@@ -26,14 +25,12 @@ import (
 
 	"github.com/krmfn/krmfn/tools/release/internal/modules"
 	"github.com/krmfn/krmfn/tools/release/internal/programs"
-	pushing "github.com/krmfn/krmfn/tools/release/internal/publish"
+	"github.com/krmfn/krmfn/tools/release/internal/publish"
 	"github.com/krmfn/krmfn/tools/release/internal/release"
-	"github.com/krmfn/krmfn/tools/release/internal/roots"
-	"github.com/krmfn/krmfn/tools/release/internal/sbom"
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
 
-const commands = "build, publish, provenance, require and tags"
+const commands = "build, publish, provenance, require or tags"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -47,37 +44,37 @@ func main() {
 
 func run(ctx context.Context, args []string, getenv func(string) string, w io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("no command: it is one of " + commands)
+		return errors.New("no command: give " + commands)
 	}
 	switch args[0] {
 	case "build":
-		return build(ctx, args[1:], getenv, w)
+		return runBuild(ctx, args[1:], getenv, w)
 	case "publish":
-		return publish(ctx, args[1:], w)
+		return runPublish(ctx, args[1:], w)
 	case "provenance":
-		return provenance(args[1:], getenv)
+		return runProvenance(args[1:], getenv)
 	case "require":
-		return require(args[1:])
+		return runRequire(args[1:])
 	case "tags":
-		return tags(args[1:], w)
+		return runTags(args[1:], w)
 	}
-	return fmt.Errorf("%q is no command: it is one of %s", args[0], commands)
+	return fmt.Errorf("unknown command %q: give %s", args[0], commands)
 }
 
-// of adds the flags that say of which repository and tag a release is.
-func of(flags *flag.FlagSet) (root, tag *string) {
-	return flags.String("root", ".", "root of the repository"),
-		flags.String("tag", "", "tag in git of the release; vX.Y.Z of the chart if empty")
+// addReleaseFlags adds the flags that select a release.
+func addReleaseFlags(flags *flag.FlagSet) (root, tag *string) {
+	return flags.String("root", ".", "root `directory` of the repository"),
+		flags.String("tag", "", "git `tag` of the release; empty means the tag of the chart's version")
 }
 
-func build(ctx context.Context, args []string, getenv func(string) string, w io.Writer) error {
+func runBuild(ctx context.Context, args []string, getenv func(string) string, w io.Writer) error {
 	flags := flag.NewFlagSet("build", flag.ContinueOnError)
-	root, tag := of(flags)
-	out := flags.String("out", "build/release", "directory for the release; what is in it is deleted")
-	work := flags.String("work", "build/release-work", "directory that keeps programs from run to run")
-	arches := flags.String("arches", "amd64 arm64", "architectures of images, separated by spaces")
-	platforms := flags.String("platforms", "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64", "what the command krmfn is packed for, separated by spaces")
-	commands := flags.String("commands", "", "directories of the commands that images are made of, separated by spaces")
+	root, tag := addReleaseFlags(flags)
+	out := flags.String("out", "build/release", "`directory` for the release; its content is deleted")
+	work := flags.String("work", "build/release-work", "`directory` that keeps programs between runs")
+	arches := flags.String("arches", "amd64 arm64", "`architectures` of images, separated by spaces")
+	platforms := flags.String("platforms", "linux/amd64 linux/arm64 darwin/amd64 darwin/arm64", "`platforms` of the archives of the command krmfn, separated by spaces")
+	commands := flags.String("commands", "", "`directories` of the commands in images, separated by spaces")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -85,29 +82,27 @@ func build(ctx context.Context, args []string, getenv func(string) string, w io.
 		Out: *out, Tag: *tag, Epoch: getenv("SOURCE_DATE_EPOCH"), Log: w,
 		Arches: strings.Fields(*arches), Commands: strings.Fields(*commands), GoBuild: flags.Args(),
 	}
-	var bundle sbom.Module
 	var errs [5]error
 	o.Platforms, errs[0] = programs.ParsePlatforms(*platforms)
 	o.Root, errs[1] = filepath.Abs(*root)
 	o.Work, errs[2] = filepath.Abs(*work)
-	o.Authorities, errs[3] = roots.PEM()
-	bundle, errs[4] = roots.Module()
+	o.Authorities, errs[3] = release.Authorities()
+	o.AuthoritiesModule, errs[4] = release.AuthoritiesModule()
 	if err := errors.Join(errs[:]...); err != nil {
 		return err
 	}
-	o.Data = []sbom.Module{bundle}
 	return release.Make(ctx, o)
 }
 
-func publish(ctx context.Context, args []string, w io.Writer) error {
+func runPublish(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("publish", flag.ContinueOnError)
-	root, tag := of(flags)
-	digests := flags.String("digests", "", "file to write what was pushed to, one reference with its digest a line; none if empty")
-	o := pushing.Options{Log: w}
-	flags.StringVar(&o.Dir, "from", "build/release", "directory that has the release")
-	flags.StringVar(&o.Registry, "registry", "ghcr.io/krmfn", "prefix of the repositories")
-	flags.BoolVar(&o.PlainHTTP, "plain-http", false, "speak HTTP without TLS with the registry")
-	flags.BoolVar(&o.AllowDirty, "allow-dirty", false, "push what was made of changes that are in no commit, to try it")
+	root, tag := addReleaseFlags(flags)
+	digests := flags.String("digests", "", "`file` for the pushed references with their digests, one per line; none if empty")
+	o := publish.Options{Log: w}
+	flags.StringVar(&o.Dir, "from", "build/release", "`directory` of the release")
+	flags.StringVar(&o.Registry, "registry", "ghcr.io/krmfn", "`prefix` of the repositories")
+	flags.BoolVar(&o.PlainHTTP, "plain-http", false, "use HTTP without TLS")
+	flags.BoolVar(&o.AllowDirty, "allow-dirty", false, "push a release that was built with uncommitted changes, as a test")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -115,7 +110,7 @@ func publish(ctx context.Context, args []string, w io.Writer) error {
 	if o.Versions, o.Release, err = versions.ReadRelease(*root, *tag); err != nil {
 		return err
 	}
-	pushed, err := pushing.Publish(ctx, o)
+	pushed, err := publish.Publish(ctx, o)
 	if err != nil || *digests == "" {
 		return err
 	}
@@ -126,11 +121,10 @@ func publish(ctx context.Context, args []string, w io.Writer) error {
 	return os.WriteFile(*digests, []byte(lines.String()), 0o644)
 }
 
-// require has the go.mod files in the directories that the arguments name require the versions that versions.yaml has for
-// the Go modules of this repository.
-func require(args []string) error {
+// runRequire writes the versions of this repository's modules in versions.yaml to the go.mod files in the directories that the arguments name.
+func runRequire(args []string) error {
 	flags := flag.NewFlagSet("require", flag.ContinueOnError)
-	root := flags.String("root", ".", "root of the repository")
+	root := flags.String("root", ".", "root `directory` of the repository")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -145,10 +139,10 @@ func require(args []string) error {
 	return errors.Join(errs...)
 }
 
-// tags prints the tags in git by which the go command finds the Go modules of a release.
-func tags(args []string, w io.Writer) error {
+// runTags prints the git tags by which the go command finds the Go modules of a release.
+func runTags(args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("tags", flag.ContinueOnError)
-	root, tag := of(flags)
+	root, tag := addReleaseFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ func TestProvenanceNamesCommitAndWorkflow(t *testing.T) {
 }
 `
 	if diff := cmp.Diff(want, string(data)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("provenance (-want +got):\n%s", diff)
 	}
 }
 
@@ -92,8 +92,8 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		"no command":         {nil, "no command"},
-		"unknown command":    {[]string{"make"}, `"make" is no command`},
-		"no job of GitHub":   {[]string{"provenance"}, "GITHUB_SERVER_URL is not set"},
+		"unknown command":    {[]string{"make"}, `unknown command "make"`},
+		"outside GitHub":     {[]string{"provenance"}, "GITHUB_SERVER_URL is not set"},
 		"no module":          {[]string{"require", "--root", "../../../..", "nowhere"}, "nowhere/go.mod"},
 		"no repository":      {[]string{"publish", "--root", "nowhere"}, "nowhere/versions.yaml"},
 		"nothing to publish": {[]string{"publish", "--root", "../../../..", "--from", "nowhere"}, "make release-dry-run"},
@@ -104,7 +104,7 @@ func TestErrors(t *testing.T) {
 
 			err := run(t.Context(), test.args, func(string) string { return "" }, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error is %v, want one with %q", err, test.want)
+				t.Errorf("run(%v) error = %v, want %q", test.args, err, test.want)
 			}
 		})
 	}

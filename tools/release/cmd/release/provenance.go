@@ -17,13 +17,13 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// buildType says how to read the parameters.
+// buildType identifies the schema of the external parameters.
 const buildType = "https://slsa-framework.github.io/github-actions-buildtypes/workflow/v1"
 
-// provenance writes where a release comes from, for signing, as far as GitHub tells a job in its environment.
-func provenance(args []string, getenv func(string) string) error {
+// runProvenance writes the provenance of a release for signing. It contains what GitHub Actions sets in the environment of a job.
+func runProvenance(args []string, getenv func(string) string) error {
 	flags := flag.NewFlagSet("provenance", flag.ContinueOnError)
-	out := flags.String("out", "provenance.json", "file to write")
+	out := flags.String("out", "provenance.json", "`file` to write")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func provenance(args []string, getenv func(string) string) error {
 	if err != nil {
 		return err
 	}
-	var indented bytes.Buffer // protojson's own white space varies.
+	var indented bytes.Buffer // the white space of protojson is random
 	if err := json.Indent(&indented, data, "", "  "); err != nil {
 		return err
 	}
@@ -43,19 +43,19 @@ func provenance(args []string, getenv func(string) string) error {
 }
 
 func fromGitHub(getenv func(string) string) (*provenancev1.Provenance, error) {
-	known := make(map[string]string)
+	values := make(map[string]string)
 	for _, name := range []string{
 		"GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_REF", "GITHUB_SHA", "GITHUB_WORKFLOW_REF", "GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT",
 	} {
-		if known[name] = getenv(name); known[name] == "" {
-			return nil, fmt.Errorf("%s is not set: provenance is for jobs of GitHub Actions", name)
+		if values[name] = getenv(name); values[name] == "" {
+			return nil, fmt.Errorf("%s is not set: run provenance in a job of GitHub Actions", name)
 		}
 	}
-	repository := known["GITHUB_SERVER_URL"] + "/" + known["GITHUB_REPOSITORY"]
-	// OWNER/NAME/PATH@REF.
-	path, _, _ := strings.Cut(strings.TrimPrefix(known["GITHUB_WORKFLOW_REF"], known["GITHUB_REPOSITORY"]+"/"), "@")
+	repository := values["GITHUB_SERVER_URL"] + "/" + values["GITHUB_REPOSITORY"]
+	// The format is OWNER/NAME/PATH@REF.
+	path, _, _ := strings.Cut(strings.TrimPrefix(values["GITHUB_WORKFLOW_REF"], values["GITHUB_REPOSITORY"]+"/"), "@")
 	parameters, err := structpb.NewStruct(map[string]any{
-		"workflow": map[string]any{"ref": known["GITHUB_REF"], "repository": repository, "path": path},
+		"workflow": map[string]any{"ref": values["GITHUB_REF"], "repository": repository, "path": path},
 	})
 	if err != nil {
 		return nil, err
@@ -65,13 +65,13 @@ func fromGitHub(getenv func(string) string) (*provenancev1.Provenance, error) {
 			BuildType:          buildType,
 			ExternalParameters: parameters,
 			ResolvedDependencies: []*attestationv1.ResourceDescriptor{{
-				Uri: "git+" + repository + "@" + known["GITHUB_REF"], Digest: map[string]string{"gitCommit": known["GITHUB_SHA"]},
+				Uri: "git+" + repository + "@" + values["GITHUB_REF"], Digest: map[string]string{"gitCommit": values["GITHUB_SHA"]},
 			}},
 		},
 		RunDetails: &provenancev1.RunDetails{
-			Builder: &provenancev1.Builder{Id: known["GITHUB_SERVER_URL"] + "/" + known["GITHUB_WORKFLOW_REF"]},
+			Builder: &provenancev1.Builder{Id: values["GITHUB_SERVER_URL"] + "/" + values["GITHUB_WORKFLOW_REF"]},
 			Metadata: &provenancev1.BuildMetadata{
-				InvocationId: repository + "/actions/runs/" + known["GITHUB_RUN_ID"] + "/attempts/" + known["GITHUB_RUN_ATTEMPT"],
+				InvocationId: repository + "/actions/runs/" + values["GITHUB_RUN_ID"] + "/attempts/" + values["GITHUB_RUN_ATTEMPT"],
 			},
 		},
 	}

@@ -26,14 +26,14 @@ import (
 
 // Package is a packaged chart.
 type Package struct {
-	// Name is that of the file: "krmfn-1.2.3.tgz".
+	// Name is the file name, such as "krmfn-1.2.3.tgz".
 	Name string
 	Data []byte
 }
 
-// Pack packages the chart in dir with the versions of a release: version and appVersion are the chart's, images whose
-// version is another get their own tag, and images of the release get their digest, by their names. Helm's own packages
-// have the time at which they were made; this one has at, so that the same chart gives the same bytes.
+// Pack packages the chart in dir with the versions of a release: version and appVersion are the chart's version, images with another version
+// get their own tag, and images of the release get their digest. digests holds the digests by image name. All files get the timestamp at, so
+// that equal charts give equal bytes; helm package would use the current time.
 func Pack(dir string, v versions.Versions, digests map[string]string, at time.Time) (Package, error) {
 	source, err := loader.LoadDir(dir)
 	if err != nil {
@@ -53,7 +53,7 @@ func Pack(dir string, v versions.Versions, digests map[string]string, at time.Ti
 	return Package{Name: FileName(source.Name(), v), Data: buf.Bytes()}, nil
 }
 
-// FileName is the name of a chart's package.
+// FileName returns the file name of a chart's package.
 func FileName(chart string, v versions.Versions) string {
 	return chart + "-" + strings.TrimPrefix(v.Chart, "v") + ".tgz"
 }
@@ -67,7 +67,7 @@ func pinned(v versions.Versions, digests map[string]string) map[string]string {
 	return pins
 }
 
-// stamped returns the files of a chart with the versions in them.
+// stamped returns the files of a chart with the versions of the release.
 func stamped(source *chart.Chart, v versions.Versions, digests map[string]string) ([]archive.File, error) {
 	files := make([]archive.File, 0, len(source.Raw))
 	for _, raw := range source.Raw {
@@ -90,19 +90,19 @@ func stamped(source *chart.Chart, v versions.Versions, digests map[string]string
 	return files, nil
 }
 
-// stampMetadata sets version and appVersion, and leaves the rest of Chart.yaml as people wrote it.
+// stampMetadata sets version and appVersion in Chart.yaml, and keeps the comments and formatting.
 func stampMetadata(data []byte, v versions.Versions) ([]byte, error) {
 	for _, line := range []struct{ key, value string }{{"version", strings.TrimPrefix(v.Chart, "v")}, {"appVersion", v.Chart}} {
 		pattern := regexp.MustCompile("(?m)^" + line.key + ":.*$")
 		if n := len(pattern.FindAll(data, -1)); n != 1 {
-			return nil, fmt.Errorf("%d lines begin with %s:, want one", n, line.key)
+			return nil, fmt.Errorf("%d lines begin with %s:, want 1", n, line.key)
 		}
 		data = pattern.ReplaceAllLiteral(data, []byte(line.key+": "+line.value))
 	}
 	return data, nil
 }
 
-// stampValues writes entries into the map key of image, which must be there and empty: {}. All else stays as people wrote it.
+// stampValues writes entries to the map key of image in values.yaml. The map must be empty: {}. Comments and formatting are kept.
 func stampValues(data []byte, key string, entries map[string]string) ([]byte, error) {
 	if len(entries) == 0 {
 		return data, nil
@@ -113,13 +113,13 @@ func stampValues(data []byte, key string, entries map[string]string) ([]byte, er
 	}
 	node := yamlnode.Lookup(&doc, "image", key)
 	if node == nil {
-		return nil, fmt.Errorf("there is no image.%s, which the release sets to %s", key, flow(entries))
+		return nil, fmt.Errorf("values.yaml has no image.%s, which the release sets to %s", key, flow(entries))
 	}
 	lines := strings.SplitAfter(string(data), "\n")
 	line := lines[node.Line-1]
 	before, after := line[:node.Column-1], line[node.Column-1:]
 	if !strings.HasPrefix(after, "{}") {
-		return nil, fmt.Errorf("line %d: image.%s is not {}: only the release sets it", node.Line, key)
+		return nil, fmt.Errorf("line %d: image.%s is not {}: only a release may set it", node.Line, key)
 	}
 	lines[node.Line-1] = before + flow(entries) + strings.TrimPrefix(after, "{}")
 	return []byte(strings.Join(lines, "")), nil
@@ -133,7 +133,7 @@ func flow(tags map[string]string) string {
 	return "{" + strings.Join(entries, ", ") + "}"
 }
 
-// check reads the package as Helm does, and returns an error if the versions, tags and pins are not in it.
+// check loads the package with Helm, and returns an error if it lacks the versions, tags or pins.
 func check(data []byte, v versions.Versions, pins map[string]string) error {
 	packed, err := loader.LoadArchive(bytes.NewReader(data))
 	if err != nil {

@@ -25,7 +25,7 @@ var (
 	same = versions.Versions{Chart: "v1.2.3", Images: map[string]string{"function-runner": "v1.2.3"}}
 )
 
-func TestChartOfRepositoryIsStamped(t *testing.T) {
+func TestPackSetsVersionsOfRepositoryChart(t *testing.T) {
 	t.Parallel()
 
 	packed, err := chart.Pack("../../../../charts/krmfn", same, nil, at)
@@ -33,18 +33,18 @@ func TestChartOfRepositoryIsStamped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if packed.Name != "krmfn-1.2.3.tgz" {
-		t.Errorf("name is %s", packed.Name)
+		t.Errorf("Name = %s, want krmfn-1.2.3.tgz", packed.Name)
 	}
 	c, err := loader.LoadArchive(bytes.NewReader(packed.Data))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Metadata.Version != "1.2.3" || c.Metadata.AppVersion != "v1.2.3" || len(c.Templates) == 0 || len(c.Schema) == 0 {
-		t.Errorf("metadata %+v, %d templates, schema of %d bytes", c.Metadata, len(c.Templates), len(c.Schema))
+		t.Errorf("metadata = %+v, %d templates, %d bytes of schema, want version 1.2.3, templates and a schema", c.Metadata, len(c.Templates), len(c.Schema))
 	}
 }
 
-func TestSameChartGivesSameBytes(t *testing.T) {
+func TestEqualChartsGiveEqualBytes(t *testing.T) {
 	t.Parallel()
 
 	dir := write(t, "image: {tags: {}}\n")
@@ -60,7 +60,7 @@ func TestSameChartGivesSameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Data, second.Data) {
-		t.Error("two packages of the same chart differ")
+		t.Error("packages of equal charts differ")
 	}
 	z, err := gzip.NewReader(bytes.NewReader(first.Data))
 	if err != nil {
@@ -71,11 +71,11 @@ func TestSameChartGivesSameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if header.Name != "krmfn/Chart.yaml" || !header.ModTime.Equal(at) {
-		t.Errorf("first file is %s of %s", header.Name, header.ModTime)
+		t.Errorf("first file = %s, time = %s, want krmfn/Chart.yaml and %s", header.Name, header.ModTime, at)
 	}
 }
 
-func TestImagesGetTagsAndDigests(t *testing.T) {
+func TestPackSetsTagsAndDigests(t *testing.T) {
 	t.Parallel()
 
 	v := versions.Versions{Chart: "v1.2.3", Images: map[string]string{"a": "v1.2.3", "b": "v1.2.4", "c": "v1.3.0"}}
@@ -84,11 +84,11 @@ func TestImagesGetTagsAndDigests(t *testing.T) {
 		digests   map[string]string
 		want, err string
 	}{
-		"tags are there": {
+		"empty tags": {
 			values: "image:\n  # Tags of single images.\n  tags: {} # none\n  registry: r\n",
 			want:   "image:\n  # Tags of single images.\n  tags: {b: v1.2.4, c: v1.3.0} # none\n  registry: r\n",
 		},
-		"digests are there": {
+		"empty digests": {
 			values:  "image:\n  tags: {}\n  digests: {}\n",
 			digests: map[string]string{"a": "sha256:1", "b": "sha256:2"},
 			want:    "image:\n  tags: {b: v1.2.4, c: v1.3.0}\n  digests: {a: v1.2.3@sha256:1, b: v1.2.4@sha256:2}\n",
@@ -96,7 +96,7 @@ func TestImagesGetTagsAndDigests(t *testing.T) {
 		"no digests":    {values: "image: {tags: {}}\n", digests: map[string]string{"a": "sha256:1"}, err: "no image.digests"},
 		"no tags":       {values: "image: {tag: x}\n", err: "no image.tags"},
 		"no image":      {values: "a: b\n", err: "no image.tags"},
-		"tags of users": {values: "image:\n  tags: {b: v1}\n", err: "line 2: image.tags is not {}"},
+		"tags that are set": {values: "image:\n  tags: {b: v1}\n", err: "line 2: image.tags is not {}"},
 		"block of tags": {values: "image:\n  tags:\n    b: v1\n", err: "image.tags is not {}"},
 		"empty":         {values: "", err: "no image.tags"},
 	}
@@ -107,7 +107,7 @@ func TestImagesGetTagsAndDigests(t *testing.T) {
 			packed, err := chart.Pack(write(t, test.values), v, test.digests, at)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("error is %v, want one with %q", err, test.err)
+					t.Errorf("Pack() error = %v, want %q", err, test.err)
 				}
 				return
 			}
@@ -130,7 +130,7 @@ func TestImagesGetTagsAndDigests(t *testing.T) {
 	}
 }
 
-func TestMetadataThatCannotBeStamped(t *testing.T) {
+func TestPackFailsWithoutAppVersion(t *testing.T) {
 	t.Parallel()
 
 	dir := write(t, "a: b\n")
@@ -138,11 +138,11 @@ func TestMetadataThatCannotBeStamped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := chart.Pack(dir, same, nil, at); err == nil || !strings.Contains(err.Error(), "0 lines begin with appVersion:") {
-		t.Errorf("error is %v, want one about appVersion", err)
+		t.Errorf("Pack() error = %v, want one about appVersion", err)
 	}
 }
 
-// write makes a chart with these values.
+// write creates a chart with the given values and returns its directory.
 func write(t *testing.T, values string) string {
 	t.Helper()
 	dir := t.TempDir()

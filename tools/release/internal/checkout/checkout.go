@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checkout tells which commit of git a directory has, and copies its files.
+// Package checkout reads the commit of a git checkout, and copies its files.
 package checkout
 
 import (
@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// Dirty is behind the revision of a checkout with changes that are in no commit.
+// Dirty is the suffix of the revision of a checkout with uncommitted changes.
 const Dirty = "-dirty"
 
-// Source is where a release comes from.
+// Source identifies the source of a release.
 type Source struct {
-	// Revision is the commit, with Dirty behind it where there is more.
+	// Revision is the commit. It ends with Dirty if the checkout has uncommitted changes.
 	Revision string
-	// Time is that of the commit, or what SOURCE_DATE_EPOCH says, in UTC.
+	// Time is the time of the commit or SOURCE_DATE_EPOCH, in UTC.
 	Time time.Time
 }
 
-// Read describes the checkout in a directory. epoch is the value of SOURCE_DATE_EPOCH, in seconds since 1970, or empty.
+// Read returns the source in a directory. epoch is the value of SOURCE_DATE_EPOCH, in seconds since 1970, or empty.
 func Read(ctx context.Context, dir, epoch string) (Source, error) {
 	last, err := git(ctx, dir, "log", "-1", "--format=%H %ct")
 	if err != nil {
@@ -47,12 +47,12 @@ func Read(ctx context.Context, dir, epoch string) (Source, error) {
 	}
 	unix, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil || unix < 0 {
-		return Source{}, fmt.Errorf("time %q of the source: set SOURCE_DATE_EPOCH to seconds since 1970", seconds)
+		return Source{}, fmt.Errorf("invalid time %q of the source: set SOURCE_DATE_EPOCH to seconds since 1970", seconds)
 	}
 	return Source{Revision: revision, Time: time.Unix(unix, 0).UTC()}, nil
 }
 
-// Changed reports whether the files below paths differ between the commit of a checkout and a tag, which must exist.
+// Changed reports whether files below paths differ between the commit of a checkout and a tag. A missing tag is an error.
 func Changed(ctx context.Context, dir, tag string, paths ...string) (bool, error) {
 	_, err := git(ctx, dir, append([]string{"diff", "--quiet", tag, "HEAD", "--"}, paths...)...)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 {
@@ -61,7 +61,7 @@ func Changed(ctx context.Context, dir, tag string, paths ...string) (bool, error
 	return false, err
 }
 
-// Copy copies the files of a checkout, but for those that git ignores, to another directory.
+// Copy copies the files of a checkout to another directory, without the files that git ignores.
 func Copy(ctx context.Context, from, to string) error {
 	list, err := git(ctx, from, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
 	if err != nil {
@@ -78,7 +78,7 @@ func Copy(ctx context.Context, from, to string) error {
 func copyFile(from, to string) error {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // It is deleted, and no commit says so yet.
+		return nil // an uncommitted deletion
 	}
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !regexp.MustCompile(`^[0-9a-f]{40}$`).MatchString(clean.Revision) || !clean.Time.Equal(committed) {
-		t.Errorf("clean checkout: %+v, want a commit of %s", clean, committed)
+		t.Errorf("Read() of a clean checkout = %+v, want a commit of %s", clean, committed)
 	}
 	write(t, filepath.Join(dir, "new"), "")
 	changed, err := checkout.Read(t.Context(), dir, "7")
@@ -36,17 +36,17 @@ func TestRead(t *testing.T) {
 	}
 	want := checkout.Source{Revision: clean.Revision + checkout.Dirty, Time: time.Unix(7, 0).UTC()}
 	if diff := cmp.Diff(want, changed); diff != "" {
-		t.Errorf("changed checkout, another time (-want +got):\n%s", diff)
+		t.Errorf("Read() of a changed checkout with an epoch (-want +got):\n%s", diff)
 	}
 	if _, err := checkout.Read(t.Context(), dir, "yesterday"); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
-		t.Errorf("bad time: error is %v", err)
+		t.Errorf("Read() with an invalid epoch: error = %v, want one that names SOURCE_DATE_EPOCH", err)
 	}
 	if _, err := checkout.Read(t.Context(), t.TempDir(), ""); err == nil || !strings.Contains(err.Error(), "git log") {
-		t.Errorf("no checkout: error is %v", err)
+		t.Errorf("Read() outside a checkout: error = %v, want one of git log", err)
 	}
 }
 
-func TestCopyTakesWhatGitDoesNotIgnore(t *testing.T) {
+func TestCopySkipsIgnoredAndDeletedFiles(t *testing.T) {
 	t.Parallel()
 
 	from, to := repository(t), t.TempDir()
@@ -70,7 +70,7 @@ func TestCopyTakesWhatGitDoesNotIgnore(t *testing.T) {
 	}
 }
 
-// repository makes one with one commit.
+// repository creates a git repository with one commit and returns its directory.
 func repository(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -26,7 +26,7 @@ var bill = image.Referrer{
 	Title: "image.spdx.json", MediaType: "application/spdx+json", Data: []byte(`{"a": "b"}`), Annotations: map[string]string{"k": "v"},
 }
 
-func TestWhatIsWrittenIsRead(t *testing.T) {
+func TestWriteArchive(t *testing.T) {
 	t.Parallel()
 
 	idx := index(t)
@@ -34,13 +34,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Copying compares everything with its digest.
+	// ExtendedCopy verifies all digests.
 	got, err := oras.ExtendedCopy(t.Context(), open(t, idx), "v1.2.3", memory.New(), "", oras.DefaultExtendedCopyOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Digest.String() != want.String() {
-		t.Errorf("v1.2.3 is %s, want %s", got.Digest, want)
+		t.Errorf("digest of v1.2.3 = %s, want %s", got.Digest, want)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestReferrerPointsToIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(referrers) != 1 {
-		t.Fatalf("%d referrers, want 1", len(referrers))
+		t.Fatalf("got %d referrers, want 1", len(referrers))
 	}
 	data, err := content.FetchAll(t.Context(), layout, referrers[0])
 	if err != nil {
@@ -68,10 +68,10 @@ func TestReferrerPointsToIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	if manifest.Subject == nil || manifest.Subject.Digest != subject.Digest || manifest.Subject.MediaType != ocispec.MediaTypeImageIndex {
-		t.Errorf("subject is %+v, want the index %s", manifest.Subject, subject.Digest)
+		t.Errorf("subject = %+v, want the index %s", manifest.Subject, subject.Digest)
 	}
 	if manifest.ArtifactType != bill.MediaType || manifest.Config.MediaType != "application/vnd.oci.empty.v1+json" {
-		t.Errorf("artifactType %q, config %+v", manifest.ArtifactType, manifest.Config)
+		t.Errorf("artifact type = %q, config = %+v, want the type of the bill of materials and the empty config", manifest.ArtifactType, manifest.Config)
 	}
 	if diff := cmp.Diff(bill.Title, manifest.Layers[0].Annotations["org.opencontainers.image.title"]); diff != "" {
 		t.Errorf("title (-want +got):\n%s", diff)
@@ -84,7 +84,7 @@ func TestReferrerPointsToIndex(t *testing.T) {
 	}
 }
 
-func TestSameContentGivesSameBytes(t *testing.T) {
+func TestEqualContentGivesEqualBytes(t *testing.T) {
 	t.Parallel()
 
 	idx := index(t)
@@ -96,7 +96,7 @@ func TestSameContentGivesSameBytes(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(files[0], files[1]) {
-		t.Error("two files of the same content differ")
+		t.Error("archives of equal content differ")
 	}
 }
 

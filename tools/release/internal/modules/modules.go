@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modules has the go.mod files of this repository require each other's released versions. Inside the repository
-// replace directives stand in for them; whoever imports a module from outside gets what the file requires.
+// Package modules maps the Go modules of this repository to directories, tags and files, and updates the versions in their go.mod files.
+// Replace directives override these versions within the repository, but not for programs outside of it.
 package modules
 
 import (
@@ -15,18 +15,18 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Root is the directory of the module that has services and internal.
+// Root is the directory of the module at the root. Its packages are in services and internal.
 const Root = "."
 
 const rootPath = "github.com/krmfn/krmfn"
 
-// Path is the path of the module in a directory of the repository.
+// Path returns the path of the module in a directory of the repository.
 func Path(dir string) string { return path.Join(rootPath, dir) }
 
-// Tag is the tag in git of a version of the module in a directory, as the go command expects it.
+// Tag returns the git tag for a version of the module in a directory, in the form that the go command expects.
 func Tag(dir, version string) string { return path.Join(dir, version) }
 
-// Files are the paths of the files that the module in a directory has, apart from text.
+// Files returns the paths of the files and directories that belong to the module in a directory, without its documentation.
 func Files(dir string) []string {
 	if dir == Root {
 		return []string{"go.mod", "go.sum", "internal", "services"}
@@ -34,7 +34,7 @@ func Files(dir string) []string {
 	return []string{dir}
 }
 
-// directory is the directory of a module of this repository. found is false for other modules.
+// directory returns the directory of a module of this repository. found is false for other modules.
 func directory(module string) (dir string, found bool) {
 	if module == rootPath {
 		return Root, true
@@ -42,7 +42,7 @@ func directory(module string) (dir string, found bool) {
 	return strings.CutPrefix(module, rootPath+"/")
 }
 
-// Required returns the modules of this repository that a go.mod file requires: versions by directory.
+// Required returns the versions of this repository's modules that a go.mod file requires, by directory.
 func Required(file string) (map[string]string, error) {
 	f, _, err := parse(file)
 	if err != nil {
@@ -57,8 +57,8 @@ func Required(file string) (map[string]string, error) {
 	return required, nil
 }
 
-// Require sets the versions, by directory, of what a go.mod file requires of this repository. It adds no requirement, and
-// does not write to a file that has the versions already.
+// Require updates the versions of this repository's modules in a go.mod file. versions holds them by directory. Require adds no
+// requirement, and does not write a file that would not change.
 func Require(file string, versions map[string]string) error {
 	f, before, err := parse(file)
 	if err != nil {
@@ -89,7 +89,7 @@ func parse(file string) (*modfile.File, []byte, error) {
 	}
 	f, err := modfile.Parse(file, data, nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read module: %w", err)
+		return nil, nil, fmt.Errorf("read go.mod: %w", err)
 	}
 	return f, data, nil
 }

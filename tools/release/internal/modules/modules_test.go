@@ -17,7 +17,7 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 
-	// What the program links: the go command keeps the result of a test until what the test itself links has changed.
+	// The test program links these packages. If they change, the go command does not reuse a cached test result.
 	_ "github.com/krmfn/krmfn/functions/setlabels"
 	_ "github.com/krmfn/krmfn/services/render/runtime"
 	"github.com/krmfn/krmfn/tools/release/internal/modules"
@@ -26,8 +26,8 @@ import (
 
 const root = "../../../.."
 
-// The program is built as anybody's is: in a directory of its own, from a module proxy, without replace directives. The proxy
-// has krmfn's modules as they are in the checkout; all others come from where they were fetched to for the tests themselves.
+// The program is built like a user's program: in its own directory, from a module proxy, without replace directives. The proxy serves
+// krmfn's modules from the checkout, and all others from the module cache.
 func TestProgramOutsideOfTheRepositoryRenders(t *testing.T) {
 	t.Parallel()
 
@@ -44,15 +44,15 @@ func TestProgramOutsideOfTheRepositoryRenders(t *testing.T) {
 		serve(t, proxy, name, v.Modules[name])
 	}
 	write(t, filepath.Join(dir, "go.mod"), strings.Join(goMod, "\n"))
-	write(t, filepath.Join(dir, "go.sum"), strings.Join(goSum, "")) // so that no checksum database is asked
+	write(t, filepath.Join(dir, "go.sum"), strings.Join(goSum, "")) // makes requests to the checksum database unnecessary
 	write(t, filepath.Join(dir, "main.go"), read(t, "testdata/outside/main.go"))
 
 	cmd := exec.CommandContext(t.Context(), "go", "run", ".")
 	cmd.Dir = dir
-	// Built as make build does it, so that both have one build cache.
+	// The flags of make build, so that both share the build cache.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw -trimpath -buildvcs=false -tags=grpcnotrace", "CGO_ENABLED=0",
 		"GONOSUMDB=github.com/krmfn",
-		// Of its own, as a version in the usual one would stay when the checkout has changed.
+		// The usual module cache would keep a version after the checkout has changed.
 		"GOMODCACHE="+t.TempDir(),
 		"GOPROXY=file://"+proxy+",file://"+filepath.Join(goEnv(t, "GOMODCACHE"), "cache", "download")+","+goEnv(t, "GOPROXY"))
 	var stderr strings.Builder
@@ -66,7 +66,7 @@ func TestProgramOutsideOfTheRepositoryRenders(t *testing.T) {
 	}
 }
 
-// serve adds a module of the checkout to a proxy on disk.
+// serve adds a module of the checkout to a module proxy on disk.
 func serve(t *testing.T, proxy, name, version string) {
 	t.Helper()
 	dir := filepath.Join(proxy, modules.Path(name), "@v")

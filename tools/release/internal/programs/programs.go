@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package programs builds krmfn's commands for a release, each with the version of its own image in it.
+// Package programs builds krmfn's commands for a release. Each program contains the version of its image.
 package programs
 
 import (
@@ -19,25 +19,25 @@ import (
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
 
-// functionsDir is the command that has all curated functions. There is a second one of it, with fewer libraries.
+// functionsDir is the directory of the command with the curated functions. A second program is built from it, with fewer libraries.
 const functionsDir = "functions/cmd/functions"
 
 // Program is a command to build.
 type Program struct {
-	Name    string // of the file
-	Dir     string // of the package main, below the root of the repository
+	Name    string // file name
+	Dir     string // directory of the main package, relative to the root of the repository
 	Version string
-	Tag     string // build tag beside those of all programs; none where it is empty
+	Tag     string // additional build tag; may be empty
 }
 
-// All lists the programs that are in directories, of which the last element is the name of the program and of its image.
+// All returns the programs in directories. The last element of a directory is the name of the program and of its image.
 func All(dirs []string, v versions.Versions) ([]Program, error) {
 	all := make([]Program, 0, len(dirs)+1)
 	for _, dir := range dirs {
 		name := path.Base(dir)
 		version, found := v.Images[name]
 		if !found {
-			return nil, fmt.Errorf("command %s: %s has no image %s: add it there", dir, versions.File, name)
+			return nil, fmt.Errorf("command %s: %s has no image %s: add it", dir, versions.File, name)
 		}
 		all = append(all, Program{Name: name, Dir: dir, Version: version})
 		if dir == functionsDir {
@@ -47,21 +47,21 @@ func All(dirs []string, v versions.Versions) ([]Program, error) {
 	return all, nil
 }
 
-// releaseVariable is what the linker sets to the version.
+// releaseVariable is the assignment in the linker flags that sets the version.
 const releaseVariable = "github.com/krmfn/krmfn/internal/server/version.release="
 
-// command splits a command line of the form [NAME=VALUE...] go build FLAG..., with -ldflags and -tags among the flags, into
-// environment and arguments, and puts the program's version and tag into them. It replaces the version that is there, instead
-// of adding another: the flags are part of the build ID, and so of the program's bytes.
+// command splits a command line of the form [NAME=VALUE...] go build FLAG... into environment and arguments, with the program's version and
+// tag. The flags must contain -ldflags and -tags. The version replaces the one in the flags, because the flags are part of the build ID, and
+// the build ID is part of the program.
 func (p Program) command(line []string) (environ, args []string, err error) {
 	first := slices.IndexFunc(line, func(word string) bool { return !strings.Contains(word, "=") })
 	if first < 0 {
-		return nil, nil, fmt.Errorf("%q is no command", line)
+		return nil, nil, fmt.Errorf("%q has no command", line)
 	}
 	environ, args = line[:first], slices.Clone(line[first:])
 	ldflags, tags := slices.Index(args, "-ldflags")+1, slices.Index(args, "-tags")+1
 	if ldflags == 0 || tags == 0 || max(ldflags, tags) == len(args) {
-		return nil, nil, fmt.Errorf("%q lacks the flags -ldflags and -tags with a value each", line)
+		return nil, nil, fmt.Errorf("%q lacks the flags -ldflags and -tags with values", line)
 	}
 	words := strings.Fields(args[ldflags])
 	release := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, releaseVariable) })
@@ -80,21 +80,21 @@ func (p Program) command(line []string) (environ, args []string, err error) {
 type Builder struct {
 	// Root is the root of the repository.
 	Root string
-	// Line is how programs are built: [NAME=VALUE...] go build FLAG..., with -ldflags and -tags among the flags.
+	// Line is the command line: [NAME=VALUE...] go build FLAG... The flags must contain -ldflags and -tags.
 	Line []string
 }
 
-// Platform is what a program is built for.
+// Platform is an operating system and an architecture.
 type Platform struct{ OS, Arch string }
 
-// ParsePlatforms reads platforms as "linux/amd64", separated by spaces.
+// ParsePlatforms parses platforms such as "linux/amd64", separated by spaces.
 func ParsePlatforms(text string) ([]Platform, error) {
 	words := strings.Fields(text)
 	platforms := make([]Platform, len(words))
 	for i, word := range words {
 		system, arch, found := strings.Cut(word, "/")
 		if !found || system == "" || arch == "" {
-			return nil, fmt.Errorf("%q is no platform: write it as linux/amd64", word)
+			return nil, fmt.Errorf("invalid platform %q: write it like linux/amd64", word)
 		}
 		platforms[i] = Platform{OS: system, Arch: arch}
 	}
@@ -112,7 +112,7 @@ func (b Builder) Build(ctx context.Context, p Program, platform Platform, dir st
 	file := filepath.Join(dir, p.Name)
 	cmd := exec.CommandContext(ctx, args[0], append(args[1:], "-o", file, ".")...)
 	cmd.Dir = filepath.Join(b.Root, filepath.FromSlash(p.Dir))
-	// What a machine has as its own defaults would give other bytes.
+	// The defaults of a machine could change the program.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0",
 		"GOOS="+platform.OS, "GOARCH="+platform.Arch)
 	cmd.Env = append(cmd.Env, environ...)
@@ -122,7 +122,7 @@ func (b Builder) Build(ctx context.Context, p Program, platform Platform, dir st
 	return file, nil
 }
 
-// Sum is the SHA-256 of a file, in hexadecimal.
+// Sum returns the SHA-256 of a file in hexadecimal.
 func Sum(file string) (string, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -39,14 +39,14 @@ func TestAll(t *testing.T) {
 		{Name: "functions-light", Dir: "functions/cmd/functions", Version: "v1.0.0", Tag: "light"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("All() (-want +got):\n%s", diff)
 	}
 	if _, err := programs.All([]string{"wrapper-server"}, v); err == nil || !strings.Contains(err.Error(), "no image wrapper-server") {
-		t.Errorf("command without version: error is %v", err)
+		t.Errorf("All() of a command without a version: error = %v, want one that names the image", err)
 	}
 }
 
-func TestVersionAndTagAreInProgram(t *testing.T) {
+func TestBuildSetsVersionAndTag(t *testing.T) {
 	t.Parallel()
 
 	root := module(t)
@@ -76,7 +76,7 @@ func TestVersionAndTagAreInProgram(t *testing.T) {
 	}
 }
 
-func TestSameBytesFromTwoDirectories(t *testing.T) {
+func TestBuildDoesNotDependOnDirectory(t *testing.T) {
 	t.Parallel()
 
 	program := programs.Program{Name: "one", Dir: "program", Version: "v1.2.3"}
@@ -93,7 +93,7 @@ func TestSameBytesFromTwoDirectories(t *testing.T) {
 		sums = append(sums, sum)
 	}
 	if sums[0] != sums[1] {
-		t.Errorf("sums are %v, want the same", sums)
+		t.Errorf("sums of two builds = %v, want equal sums", sums)
 	}
 }
 
@@ -105,11 +105,11 @@ func TestParsePlatforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]programs.Platform{{OS: "linux", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"}}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("ParsePlatforms() (-want +got):\n%s", diff)
 	}
 	for _, bad := range []string{"linux", "/amd64", "linux/"} {
 		if _, err := programs.ParsePlatforms(bad); err == nil {
-			t.Errorf("%q: no error", bad)
+			t.Errorf("ParsePlatforms(%q) succeeded, want an error", bad)
 		}
 	}
 }
@@ -121,8 +121,8 @@ func TestErrors(t *testing.T) {
 		line []string
 		want string
 	}{
-		"nothing":          {nil, "is no command"},
-		"only environment": {[]string{"A=b"}, "is no command"},
+		"nothing":          {nil, "has no command"},
+		"only environment": {[]string{"A=b"}, "has no command"},
 		"no ldflags":       {[]string{"go", "build", "-tags", "a"}, "lacks the flags"},
 		"no value":         {[]string{"go", "build", "-ldflags", "a", "-tags"}, "lacks the flags"},
 		"no version":       {[]string{"go", "build", "-ldflags", "-s -w", "-tags", "a"}, "do not set"},
@@ -136,13 +136,13 @@ func TestErrors(t *testing.T) {
 			program := programs.Program{Name: "nothing", Dir: "empty"}
 			_, err := programs.Builder{Root: root, Line: test.line}.Build(t.Context(), program, here, t.TempDir())
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error is %v, want one with %q", err, test.want)
+				t.Errorf("Build() error = %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-// module makes a module of krmfn's name with a program that says its version.
+// module creates a module with krmfn's path and a program that prints its version, and returns its directory.
 func module(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -27,18 +27,18 @@ import (
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
 
-// chartName is that of the chart. Its repository is below charts/, as the image of the command has the same name.
+// chartName is the name of the chart. Its repository is below charts/, because the image of the command has the same name.
 const chartName = "krmfn"
 
 // packedChart is a chart to push.
 type packedChart struct {
 	tag  tag
 	data []byte
-	made time.Time
+	time time.Time // timestamp of its files
 }
 
-// openChart reads the chart of the release, compares it with what the registry has, and looks there for the images that it
-// installs and that are no part of the release.
+// openChart reads the chart of the release, and compares it with the registry. Images that the chart installs and that are not part of the
+// release must exist in the registry.
 func (o Options) openChart(ctx context.Context) (*packedChart, error) {
 	to, err := o.tag("charts/"+chartName, strings.TrimPrefix(o.Versions.Chart, "v"))
 	if err != nil {
@@ -48,7 +48,7 @@ func (o Options) openChart(ctx context.Context) (*packedChart, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the chart is part of release %s: %w", o.Release.Tag, err)
 	}
-	made, err := packedAt(data)
+	at, err := timestamp(data)
 	if err != nil {
 		return nil, err
 	}
@@ -58,19 +58,19 @@ func (o Options) openChart(ctx context.Context) (*packedChart, error) {
 		if err != nil {
 			return nil, err
 		}
-		there, err := installed.digest(ctx)
+		published, err := installed.digest(ctx)
 		if err != nil {
 			return nil, err
 		}
-		if there == "" {
-			return nil, fmt.Errorf("%s is not there, and the chart installs it: release %s/%s first", installed, name, differing[name])
+		if published == "" {
+			return nil, fmt.Errorf("the chart installs %s, which does not exist: release %s/%s first", installed, name, differing[name])
 		}
 	}
-	return &packedChart{tag: to, data: data, made: made}, checkChart(ctx, to, data)
+	return &packedChart{tag: to, data: data, time: at}, checkChart(ctx, to, data)
 }
 
-// packedAt is the time of a chart's files, which is that of the commit.
-func packedAt(data []byte) (time.Time, error) {
+// timestamp returns the timestamp of a chart's files. It is the time of the commit.
+func timestamp(data []byte) (time.Time, error) {
 	z, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return time.Time{}, fmt.Errorf("chart: %w", err)
@@ -82,27 +82,27 @@ func packedAt(data []byte) (time.Time, error) {
 	return header.ModTime.UTC(), nil
 }
 
-// checkChart refuses a tag that the registry has for another package.
+// checkChart returns an error if the registry has another package under the tag.
 func checkChart(ctx context.Context, to tag, data []byte) error {
 	desc, err := to.Resolve(ctx, to.name)
 	if errors.Is(err, errdef.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for %s: %w", to, err)
+		return fmt.Errorf("look up %s: %w", to, err)
 	}
-	there, err := content.Successors(ctx, to, desc)
+	published, err := content.Successors(ctx, to, desc)
 	if err != nil {
-		return fmt.Errorf("look for %s: %w", to, err)
+		return fmt.Errorf("look up %s: %w", to, err)
 	}
 	want := digest.FromBytes(data)
-	if !slices.ContainsFunc(there, func(d ocispec.Descriptor) bool { return d.Digest == want }) {
-		return fmt.Errorf("%s is there already, with other content: give the chart another version in %s", to, versions.File)
+	if !slices.ContainsFunc(published, func(d ocispec.Descriptor) bool { return d.Digest == want }) {
+		return fmt.Errorf("%s is already published, with other content: give the chart a new version in %s", to, versions.File)
 	}
 	return nil
 }
 
-// pushChart pushes the chart and returns its reference with its digest. Helm gives no way to break it off.
+// pushChart pushes the chart and returns its reference with digest. It cannot be cancelled, because Helm's client takes no context.
 func (o Options) pushChart(c *packedChart) (string, error) {
 	var options []registry.ClientOption
 	if o.PlainHTTP {
@@ -112,8 +112,8 @@ func (o Options) pushChart(c *packedChart) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("push %s: %w", c.tag, err)
 	}
-	// The manifest tells a time: that of the commit, so that the same chart has the same digest everywhere.
-	result, err := client.Push(c.data, c.tag.String(), registry.PushOptCreationTime(c.made.Format(time.RFC3339)))
+	// The manifest contains a time. With the time of the commit, equal charts have equal digests.
+	result, err := client.Push(c.data, c.tag.String(), registry.PushOptCreationTime(c.time.Format(time.RFC3339)))
 	if err != nil {
 		return "", fmt.Errorf("push %s: %w", c.tag, err)
 	}

@@ -36,7 +36,7 @@ import (
 // fixture is a release of version v1.2.3 and a registry for it.
 type fixture struct {
 	dir, registry, revision string
-	made                    time.Time
+	time                    time.Time
 	versions                versions.Versions
 }
 
@@ -45,7 +45,7 @@ func newFixture(t *testing.T, images map[string]string) *fixture {
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(slog.NewLogLogger(slog.DiscardHandler, 0))))
 	t.Cleanup(server.Close)
 	f := &fixture{
-		dir: t.TempDir(), registry: strings.TrimPrefix(server.URL, "http://"), revision: "4b825dc", made: time.Unix(7, 0),
+		dir: t.TempDir(), registry: strings.TrimPrefix(server.URL, "http://"), revision: "4b825dc", time: time.Unix(7, 0),
 		versions: versions.Versions{Chart: "v1.2.3", Images: images},
 	}
 	f.chart(t)
@@ -63,7 +63,7 @@ func (f *fixture) chart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	packed, err := chart.Pack(dir, f.versions, nil, f.made)
+	packed, err := chart.Pack(dir, f.versions, nil, f.time)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,25 +138,25 @@ func (f *fixture) publish(t *testing.T, tag string) []string {
 	return must(publish.Publish(t.Context(), f.options(t, tag)))(t)
 }
 
-// checkImage pulls an image and what refers to it.
+// checkImage pulls an image and its bill of materials, and returns the reference of the bill of materials.
 func (f *fixture) checkImage(t *testing.T, image, version string, want v1.Hash) (bill string) {
 	t.Helper()
 	tag := must(name.NewTag(f.registry+"/krmfn/"+image+":"+version, name.Insecure))(t)
 	idx := must(remote.Index(tag, remote.WithContext(t.Context())))(t)
 	if got := must(idx.Digest())(t); got != want {
-		t.Errorf("%s has digest %s, want %s", tag, got, want)
+		t.Errorf("digest of %s = %s, want %s", tag, got, want)
 	}
 	if err := validate.Index(idx); err != nil {
 		t.Errorf("%s: %v", tag, err)
 	}
 	referrers := must(must(remote.Referrers(tag.Digest(want.String()), remote.WithContext(t.Context())))(t).IndexManifest())(t)
 	if len(referrers.Manifests) != 1 {
-		t.Fatalf("%s: referrers are %+v, want one bill of materials", tag, referrers.Manifests)
+		t.Fatalf("%s: referrers = %+v, want one bill of materials", tag, referrers.Manifests)
 	}
 	artifact := must(remote.Image(tag.Digest(referrers.Manifests[0].Digest.String()), remote.WithContext(t.Context())))(t)
-	// This registry's list has the config's type for the artifact's, so the manifest is asked.
+	// This registry lists the media type of the config in place of the artifact type, so read the manifest.
 	if got := must(artifact.Manifest())(t).ArtifactType; got != "application/spdx+json" {
-		t.Errorf("%s: the referrer is of type %s", tag, got)
+		t.Errorf("%s: artifact type of the referrer = %s, want application/spdx+json", tag, got)
 	}
 	r := must(must(artifact.Layers())(t)[0].Compressed())(t)
 	defer r.Close()

@@ -26,7 +26,7 @@ type image struct {
 	tag    tag
 }
 
-// openImage reads an image of the release, and compares it with what the registry has.
+// openImage reads an image of the release, and compares it with the registry.
 func (o Options) openImage(ctx context.Context, name string) (image, error) {
 	version := o.Versions.Images[name]
 	file := filepath.Join(o.Dir, release.ImageFile(name, version))
@@ -39,22 +39,22 @@ func (o Options) openImage(ctx context.Context, name string) (image, error) {
 		return image{}, err
 	}
 	if i.index, err = layout.Resolve(ctx, version); err != nil {
-		return image{}, fmt.Errorf("%s: version %s: %w; make the release anew", file, version, err)
+		return image{}, fmt.Errorf("%s: version %s: %w; build the release again", file, version, err)
 	}
 	if err := o.checkCommit(ctx, i); err != nil {
 		return image{}, fmt.Errorf("%s: %w", file, err)
 	}
-	there, err := i.tag.digest(ctx)
+	published, err := i.tag.digest(ctx)
 	if err != nil {
 		return image{}, err
 	}
-	if there != "" && there != i.index.Digest {
-		return image{}, fmt.Errorf("%s is there already, as %s: give %s another version in %s", i.tag, there, name, versions.File)
+	if published != "" && published != i.index.Digest {
+		return image{}, fmt.Errorf("%s is already published, as %s: give %s a new version in %s", i.tag, published, name, versions.File)
 	}
 	return i, nil
 }
 
-// checkCommit refuses images that come from no commit.
+// checkCommit returns an error if an image was built with uncommitted changes.
 func (o Options) checkCommit(ctx context.Context, i image) error {
 	manifests, err := content.Successors(ctx, i.layout, i.index)
 	if err != nil {
@@ -71,7 +71,7 @@ func (o Options) checkCommit(ctx context.Context, i image) error {
 		}
 		revision := config.Config.Labels[ocispec.AnnotationRevision]
 		if strings.HasSuffix(revision, checkout.Dirty) && !o.AllowDirty {
-			return fmt.Errorf("made of changes that are in no commit (%s): make the release of a clean checkout", revision)
+			return fmt.Errorf("built with uncommitted changes (%s): build the release in a clean checkout", revision)
 		}
 	}
 	return nil
@@ -85,7 +85,7 @@ func fetch(ctx context.Context, from content.Fetcher, desc ocispec.Descriptor, i
 	return json.Unmarshal(data, into)
 }
 
-// pushImage pushes an image, and what refers to it, and returns the references of both with their digests, the image first.
+// pushImage pushes an image and its referrers, and returns their references with digests, the image first.
 func (o Options) pushImage(ctx context.Context, i image) ([]string, error) {
 	if _, err := oras.ExtendedCopy(ctx, i.layout, i.tag.name, i.tag, i.tag.name, oras.DefaultExtendedCopyOptions); err != nil {
 		return nil, fmt.Errorf("push %s: %w", i.tag, err)

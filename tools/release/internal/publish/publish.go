@@ -23,26 +23,25 @@ import (
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
 
-// Options say what to push where. Credentials are those of Docker and Helm.
+// Options configure what to push, and where. The credentials are those of docker login and helm registry login.
 type Options struct {
-	// Dir has the release.
+	// Dir is the directory of the release.
 	Dir string
-	// Versions and Release say what must be in it.
+	// Versions and Release define what Dir must contain.
 	Versions versions.Versions
 	Release  versions.Release
-	// Registry is the prefix of repositories, without the slash at the end.
+	// Registry is the prefix of repositories.
 	Registry string
-	// PlainHTTP is for registries without TLS.
+	// PlainHTTP disables TLS.
 	PlainHTTP bool
-	// AllowDirty is for releases of changes that are in no commit.
+	// AllowDirty allows images that were built with uncommitted changes.
 	AllowDirty bool
-	// Log is told what was pushed.
+	// Log receives a line for each pushed image and chart.
 	Log io.Writer
 }
 
-// Publish pushes the images of a release, their bills of materials, and the chart, and returns the references of all of them
-// with their digests. What the registry has already stays as it is: to push the same again does no harm, and to push anything else to
-// the same tag is an error, which is found before anything is pushed.
+// Publish pushes the images of a release, their bills of materials, and the chart. It returns their references with digests. Content that the
+// registry already has is skipped. A tag with other content is an error, and Publish then pushes nothing.
 func Publish(ctx context.Context, o Options) (pushed []string, err error) {
 	if err := release.Verify(o.Dir); err != nil {
 		return nil, err
@@ -95,16 +94,16 @@ func (o Options) tag(repository, name string) (tag, error) {
 
 func (t tag) String() string { return t.reference(t.name) }
 
-// reference is that of another tag, or of a digest, in the same repository.
+// reference returns the reference of a tag or digest in the same repository.
 func (t tag) reference(to string) string {
 	return registry.Reference{Registry: t.Reference.Registry, Repository: t.Reference.Repository, Reference: to}.String()
 }
 
-// digest is what the registry has the tag for, or empty where it does not have it.
+// digest returns the digest of the tag in the registry, or "" if the tag does not exist.
 func (t tag) digest(ctx context.Context) (digest.Digest, error) {
 	desc, err := t.Resolve(ctx, t.name)
 	if err != nil && !errors.Is(err, errdef.ErrNotFound) {
-		return "", fmt.Errorf("look for %s: %w", t, err)
+		return "", fmt.Errorf("look up %s: %w", t, err)
 	}
 	return desc.Digest, nil
 }

@@ -20,7 +20,7 @@ import (
 
 const billOfMaterials = `{"spdxVersion": "SPDX-2.3"}`
 
-func TestWhatIsPublishedCanBePulled(t *testing.T) {
+func TestPublishedReleaseCanBePulled(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t, map[string]string{"one": "v1.2.3", "two": "v1.2.3"})
@@ -43,7 +43,7 @@ func TestWhatIsPublishedCanBePulled(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(pulled.Chart.Data, packed) {
-		t.Error("the chart that Helm pulls is not the one of the release")
+		t.Error("the pulled chart differs from the chart of the release")
 	}
 	want = append(want, f.registry+"/krmfn/charts/krmfn@"+pulled.Manifest.Digest)
 	if diff := cmp.Diff(want, pushed); diff != "" {
@@ -51,7 +51,7 @@ func TestWhatIsPublishedCanBePulled(t *testing.T) {
 	}
 }
 
-func TestPublishingAgainChangesNothing(t *testing.T) {
+func TestPublishIsIdempotent(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t, map[string]string{"one": "v1.2.3"})
@@ -61,7 +61,7 @@ func TestPublishingAgainChangesNothing(t *testing.T) {
 	}
 }
 
-func TestSingleImageGoesWithoutChart(t *testing.T) {
+func TestPublishSingleImage(t *testing.T) {
 	t.Parallel()
 
 	f := newFixture(t, map[string]string{"one": "v1.2.4", "two": "v1.2.3"})
@@ -73,7 +73,7 @@ func TestSingleImageGoesWithoutChart(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestPublishErrors(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
@@ -83,13 +83,13 @@ func TestRefused(t *testing.T) {
 		"other content under the same tag": {func(t *testing.T, f *fixture) {
 			f.publish(t, "")
 			f.images(t, "one", "two")
-		}, "is there already, as sha256:"},
+		}, "is already published, as sha256:"},
 		"other chart of the same version": {func(t *testing.T, f *fixture) {
 			f.publish(t, "")
-			f.made = f.made.Add(time.Second)
+			f.time = f.time.Add(time.Second)
 			f.chart(t)
 			f.checksums(t)
-		}, "charts/krmfn:1.2.3 is there already, with other content"},
+		}, "charts/krmfn:1.2.3 is already published, with other content"},
 		"image is missing": {func(t *testing.T, f *fixture) {
 			f.remove(t, "two-v1.2.3.oci.tar")
 			f.checksums(t)
@@ -103,15 +103,15 @@ func TestRefused(t *testing.T) {
 			f.checksums(t)
 		}, "the chart is part of release v1.2.3"},
 		"no checksums": {func(t *testing.T, f *fixture) { f.remove(t, release.ChecksumsFile) }, "make release-dry-run"},
-		"changed file": {func(t *testing.T, f *fixture) { f.write(t, "krmfn-1.2.3.tgz", "other") }, "make the release anew"},
+		"changed file": {func(t *testing.T, f *fixture) { f.write(t, "krmfn-1.2.3.tgz", "other") }, "build the release again"},
 		"another file": {func(t *testing.T, f *fixture) { f.write(t, "other", "") }, "other is not in checksums.txt"},
 		"image of another version is not released": {func(_ *testing.T, f *fixture) {
 			f.versions.Images["two"] = "v1.0.0"
-		}, "two:v1.0.0 is not there, and the chart installs it: release two/v1.0.0 first"},
-		"changes in no commit": {func(t *testing.T, f *fixture) {
+		}, "two:v1.0.0, which does not exist: release two/v1.0.0 first"},
+		"uncommitted changes": {func(t *testing.T, f *fixture) {
 			f.revision = "4b825dc-dirty"
 			f.images(t, "one", "two")
-		}, "made of changes that are in no commit"},
+		}, "built with uncommitted changes"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestRefused(t *testing.T) {
 			test.prepare(t, f)
 			pushed, err := publish.Publish(t.Context(), f.options(t, ""))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("pushed %v, error is %v, want one with %q", pushed, err, test.want)
+				t.Errorf("Publish() = %v, %v, want an error with %q", pushed, err, test.want)
 			}
 		})
 	}

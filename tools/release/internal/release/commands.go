@@ -16,10 +16,10 @@ import (
 	"github.com/krmfn/krmfn/tools/release/internal/programs"
 )
 
-// command is the one that people run on their own machines.
+// command is the command that users install.
 const command = "krmfn"
 
-// buildAll builds all programs for the architectures of images, and writes what else images are made of.
+// buildAll builds all programs for the architectures of images, and writes the certificate bundle.
 func (m *maker) buildAll(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(m.Work, "ca-certificates.crt"), m.Authorities, 0o644); err != nil {
 		return err
@@ -37,47 +37,48 @@ func (m *maker) buildAll(ctx context.Context) error {
 	return nil
 }
 
-// compare builds the programs once more, for one architecture, from a copy of the checkout elsewhere: what they come out as
-// must not depend on where that is.
+// compare builds the programs of one architecture again, from a copy of the checkout in another directory. The programs must not depend on
+// the directory.
 func (m *maker) compare(ctx context.Context) (err error) {
-	elsewhere, err := os.MkdirTemp("", "krmfn-elsewhere-")
+	temp, err := os.MkdirTemp("", "krmfn-compare-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(elsewhere)) }()
-	root := filepath.Join(elsewhere, "a", "copy")
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	root := filepath.Join(temp, "a", "copy")
 	if err := checkout.Copy(ctx, m.Root, root); err != nil {
 		return err
 	}
 	platform := programs.Platform{OS: "linux", Arch: m.Arches[0]}
 	for _, p := range m.programs {
-		again, err := programs.Builder{Root: root, Line: m.GoBuild}.Build(ctx, p, platform, elsewhere)
+		again, err := programs.Builder{Root: root, Line: m.GoBuild}.Build(ctx, p, platform, temp)
 		if err != nil {
 			return err
 		}
-		if err := same(filepath.Join(m.directory(platform), p.Name), again); err != nil {
+		if err := checkEqual(filepath.Join(m.directory(platform), p.Name), again); err != nil {
 			return fmt.Errorf("program %s for %s: %w", p.Name, platform, err)
 		}
 	}
-	fmt.Fprintf(m.Log, "Built for %s in two directories, with one build cache: all %d programs are the same bytes.\n", platform, len(m.programs))
+	fmt.Fprintf(m.Log, "Built for %s in two directories: all %d programs are identical.\n", platform, len(m.programs))
 	return nil
 }
 
-func same(first, second string) error {
+func checkEqual(first, second string) error {
 	a, err1 := programs.Sum(first)
 	b, err2 := programs.Sum(second)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
 	if a != b {
-		return fmt.Errorf("it is not the same when it is built in another directory: sha256 %s and %s", a, b)
+		return fmt.Errorf("a build in another directory differs: sha256 %s and %s", a, b)
 	}
 	return nil
 }
 
+// archives writes an archive of the command for each platform.
 func (m *maker) archives(ctx context.Context) error {
 	program := programs.Program{Name: command, Dir: command, Version: m.versions.Images[command]}
-	licence, err := os.ReadFile(filepath.Join(m.Root, "LICENSE"))
+	license, err := os.ReadFile(filepath.Join(m.Root, "LICENSE"))
 	if err != nil {
 		return err
 	}
@@ -92,13 +93,13 @@ func (m *maker) archives(ctx context.Context) error {
 		}
 		var buf bytes.Buffer
 		err = archive.TarGz(&buf, m.source.Time, []archive.File{
-			{Name: "LICENSE", Mode: 0o644, Data: licence}, {Name: command, Mode: 0o755, Data: data},
+			{Name: "LICENSE", Mode: 0o644, Data: license}, {Name: command, Mode: 0o755, Data: data},
 		})
 		if err != nil {
 			return err
 		}
 		name := fmt.Sprintf("%s-%s-%s-%s.tar.gz", command, program.Version, platform.OS, platform.Arch)
-		if err := m.write(made{file: name, what: "command"}, buf.Bytes()); err != nil {
+		if err := m.write(artifact{file: name, kind: "command"}, buf.Bytes()); err != nil {
 			return err
 		}
 	}

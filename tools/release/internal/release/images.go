@@ -35,7 +35,7 @@ func (m *maker) image(name string) error {
 		}
 		images = append(images, img)
 		bills = append(bills, bill)
-		if err := m.write(made{file: bill.Title, what: "bill of materials"}, bill.Data); err != nil {
+		if err := m.write(artifact{file: bill.Title, kind: "bill of materials"}, bill.Data); err != nil {
 			return err
 		}
 	}
@@ -52,7 +52,7 @@ func (m *maker) image(name string) error {
 	if err := image.WriteArchive(m.path(file), version, idx, bills); err != nil {
 		return err
 	}
-	return m.add(made{file: file, what: "image", digest: digest.String()})
+	return m.add(artifact{file: file, kind: "image", digest: digest.String()})
 }
 
 func (m *maker) build(name, arch string) (v1.Image, image.Image, error) {
@@ -80,7 +80,7 @@ func (m *maker) bill(contents image.Image, img v1.Image, arch string) (image.Ref
 		Revision: m.source.Revision, Created: m.source.Time, Programs: contents.Programs(),
 	}
 	if contents.HasAuthorities() {
-		s.Data = m.Data
+		s.Data = []sbom.Module{m.AuthoritiesModule}
 	}
 	doc, err := sbom.Document(s)
 	if err != nil {

@@ -23,13 +23,13 @@ import (
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
 
-// module writes a Go module of the commit as module proxies serve it, with the checksum that go.sum files have.
+// module writes the zip file of a Go module at the commit, in the format of module proxies.
 func (m *maker) module(ctx context.Context, name string) error {
 	if err := m.checkModule(ctx, name); err != nil {
 		return err
 	}
 	version := m.versions.Modules[name]
-	f := made{file: path.Base(modules.Path(name)) + "-" + version + ".zip", what: "Go module"}
+	f := artifact{file: path.Base(modules.Path(name)) + "-" + version + ".zip", kind: "Go module"}
 	out, err := os.Create(m.path(f.file))
 	if err != nil {
 		return err
@@ -44,11 +44,12 @@ func (m *maker) module(ctx context.Context, name string) error {
 	return m.add(f)
 }
 
-// checkModule refuses a module whose version was released with other content, and one that requires of this repository what
-// neither this release nor an earlier one has. In the checkout nobody notices: there, replace directives stand in.
+// checkModule returns an error if the module's version was already released with other content, or if the module requires a version of this
+// repository's modules that is neither released nor part of this release. Builds of the checkout would not fail, because of the replace
+// directives.
 func (m *maker) checkModule(ctx context.Context, name string) error {
 	if changed, err := m.changed(ctx, name); err == nil && changed {
-		return fmt.Errorf("module %s has changed since it was released: give it another version in %s", name, versions.File)
+		return fmt.Errorf("module %s has changed since it was released: give it a new version in %s", name, versions.File)
 	}
 	required, err := modules.Required(filepath.Join(m.Root, name, "go.mod"))
 	if err != nil {
@@ -57,7 +58,7 @@ func (m *maker) checkModule(ctx context.Context, name string) error {
 	for _, other := range slices.Sorted(maps.Keys(required)) {
 		version := m.versions.Modules[other]
 		if required[other] != version {
-			return fmt.Errorf("module %s requires %s %s, and %s has %q: make tidy brings them together",
+			return fmt.Errorf("module %s requires %s %s, but %s has %q: run make tidy",
 				name, other, required[other], versions.File, version)
 		}
 		if slices.Contains(m.release.Modules, other) {
@@ -68,13 +69,13 @@ func (m *maker) checkModule(ctx context.Context, name string) error {
 			return fmt.Errorf("module %s requires %s %s, which is not released: %w", name, other, version, err)
 		}
 		if changed {
-			return fmt.Errorf("module %s requires %s, which has changed since %s: give that another version in %s", name, other, version, versions.File)
+			return fmt.Errorf("module %s requires %s, which has changed since %s: give it a new version in %s", name, other, version, versions.File)
 		}
 	}
 	return nil
 }
 
-// changed reports whether the files of a module differ between the commit and the tag of the module's version, which must exist.
+// changed reports whether the files of a module differ between the commit and the tag of the module's version. A missing tag is an error.
 func (m *maker) changed(ctx context.Context, name string) (bool, error) {
 	return checkout.Changed(ctx, m.Root, modules.Tag(name, m.versions.Modules[name]), modules.Files(name)...)
 }

@@ -1,11 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release makes what a release consists of, as files in one directory: images, their bills of materials, the chart,
-// Go modules, the command for people, and checksums of all of them.
+// Package release builds a release as files in one directory: images, their bills of materials, the chart, Go modules, archives of the
+// command, and checksums.
 //
-// Of these, goreleaser would make the archives of the command and the checksums. It has one version for all that a tag
-// releases, and does not show that another directory gives the same bytes.
+// goreleaser would build only the archives and the checksums. It gives everything in a release the same version, and does not check that
+// builds are reproducible.
 package release
 
 import (
@@ -29,30 +29,31 @@ import (
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
 
-// Options say what to make. Root must be absolute.
+// Options configure a release. Root must be absolute.
 type Options struct {
-	// Root is the root of the repository, Out the directory to write to, which is emptied first, and Work one that keeps
-	// programs from run to run.
+	// Root is the root of the repository. Make deletes the content of Out before it writes the release there. Work keeps programs between
+	// runs.
 	Root, Out, Work string
-	// Tag is the tag in git; the chart's version where it is empty.
+	// Tag is the git tag. Empty means the tag of the chart's version.
 	Tag string
-	// Epoch is the time of everything, in seconds since 1970; that of the commit where it is empty.
+	// Epoch is the timestamp of all files, in seconds since 1970. Empty means the time of the commit.
 	Epoch string
 	// Arches are the architectures of images.
 	Arches []string
-	// Platforms are the machines of people that the command krmfn is packed for.
+	// Platforms are the platforms of the command's archives.
 	Platforms []programs.Platform
-	// Commands are the directories of the commands that can be built. Images of others are left out.
+	// Commands are the directories of the commands. Images of other commands are skipped.
 	Commands []string
-	// GoBuild is how commands are built, as in programs.Builder.
+	// GoBuild is the command line that builds commands: the field Line of programs.Builder.
 	GoBuild []string
-	// Authorities are the certificates that images trust, PEM, and Data the modules that they come from.
-	Authorities []byte
-	Data        []sbom.Module
-	// Log is told what was made.
+	// Authorities are the certificate authorities in images, in PEM format. AuthoritiesModule is the Go module that contains them.
+	Authorities       []byte
+	AuthoritiesModule sbom.Module
+	// Log receives messages about progress and a table of the files.
 	Log io.Writer
 }
 
+// maker is the state of one Make.
 type maker struct {
 	Options
 
@@ -60,12 +61,13 @@ type maker struct {
 	release  versions.Release
 	source   checkout.Source
 	programs []programs.Program
-	images   []string          // of the release, without those that are left out
-	digests  map[string]string // of the images that were made, by their names
-	made     []made
+	images   []string          // images of the release, without the skipped ones
+	digests  map[string]string // digests of the images that have been built, by name
+
+	artifacts []artifact
 }
 
-// Make makes a release.
+// Make builds a release.
 func Make(ctx context.Context, o Options) error {
 	m, err := newMaker(ctx, o)
 	if err != nil {
@@ -103,15 +105,15 @@ func Make(ctx context.Context, o Options) error {
 
 func newMaker(ctx context.Context, o Options) (*maker, error) {
 	if len(o.Arches) == 0 {
-		return nil, errors.New("no architecture: name at least one, as in amd64")
+		return nil, errors.New("no architecture: give at least one, such as amd64")
 	}
 	v, r, err := versions.ReadRelease(o.Root, o.Tag)
 	if err != nil {
 		return nil, err
 	}
-	// What compresses images and archives is part of this program.
+	// The compressors of images and archives are part of this program.
 	if got := runtime.Version(); got != "go"+v.Go {
-		return nil, fmt.Errorf("this is %s, and releases are made with go%s: set GOTOOLCHAIN=go%s", got, v.Go, v.Go)
+		return nil, fmt.Errorf("this is %s, but releases are built with go%s: set GOTOOLCHAIN=go%s", got, v.Go, v.Go)
 	}
 	m := &maker{Options: o, versions: v, release: r, digests: map[string]string{}}
 	if m.source, err = checkout.Read(ctx, o.Root, o.Epoch); err != nil {
@@ -131,26 +133,26 @@ func newMaker(ctx context.Context, o Options) (*maker, error) {
 	return m, errors.Join(os.MkdirAll(o.Out, 0o755), os.MkdirAll(o.Work, 0o755))
 }
 
-// announce says what will be made, and what not.
+// announce logs what the release contains, and what it does not contain.
 func (m *maker) announce() {
 	fmt.Fprintf(m.Log, "Release %s of commit %s (%s), built with go%s.\n",
 		m.release.Tag, m.source.Revision, m.source.Time.Format("2006-01-02 15:04:05Z"), m.versions.Go)
 	if strings.HasSuffix(m.source.Revision, checkout.Dirty) {
-		fmt.Fprintln(m.Log, "The checkout has changes that are in no commit: this release is not for publishing.")
+		fmt.Fprintln(m.Log, "The checkout has uncommitted changes: do not publish this release.")
 	}
 	for _, name := range m.release.Images {
 		if !slices.Contains(m.images, name) {
-			fmt.Fprintf(m.Log, "Left out: image %s, as its command is not among those to build.\n", name)
+			fmt.Fprintf(m.Log, "Skipped: image %s, whose command is not in --commands.\n", name)
 		}
 	}
 	if m.release.Chart {
 		for name, version := range m.versions.Differing() {
-			fmt.Fprintf(m.Log, "Not part of it: image %s, which is released as %s/%s.\n", name, name, version)
+			fmt.Fprintf(m.Log, "Not part of this release: image %s, which has the tag %s/%s.\n", name, name, version)
 		}
 	}
 }
 
-// sources are where images for an architecture come from.
+// sources returns the content of images for an architecture.
 func (m *maker) sources(arch string) image.Sources {
 	return image.Sources{
 		Binaries: m.directory(programs.Platform{OS: "linux", Arch: arch}), CABundle: filepath.Join(m.Work, "ca-certificates.crt"),
@@ -165,5 +167,5 @@ func (m *maker) chart() error {
 	if err != nil {
 		return err
 	}
-	return m.write(made{file: packed.Name, what: "chart"}, packed.Data)
+	return m.write(artifact{file: packed.Name, kind: "chart"}, packed.Data)
 }

@@ -60,18 +60,18 @@ func TestSingleImage(t *testing.T) {
 	labels := config.Config.Labels
 	if len(labels["org.opencontainers.image.revision"]) != 40 || labels["org.opencontainers.image.created"] != "1970-01-01T00:00:07Z" ||
 		labels["org.opencontainers.image.version"] != "v0.1.1" || !config.Created.Equal(time.Unix(7, 0)) {
-		t.Errorf("labels are %v, created %s", labels, config.Created)
+		t.Errorf("labels = %v, created = %s, want revision, time and version", labels, config.Created)
 	}
 	referrers, err := layout.Predecessors(t.Context(), index)
 	if err != nil || len(referrers) != 1 {
-		t.Errorf("%d referrers and error %v, want the bill of materials", len(referrers), err)
+		t.Errorf("Predecessors() = %d referrers, %v, want the bill of materials", len(referrers), err)
 	}
 	data, err := os.ReadFile(filepath.Join(o.Out, bill))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(data, []byte(manifests.Manifests[0].Digest.String())) {
-		t.Errorf("the bill does not name the image %s", manifests.Manifests[0].Digest)
+		t.Errorf("bill of materials does not contain the digest %s", manifests.Manifests[0].Digest)
 	}
 }
 
@@ -80,15 +80,15 @@ func TestSameSourceGivesSameRelease(t *testing.T) {
 
 	var sums [2]string
 	for i := range sums {
-		// Each from a checkout of its own.
+		// Each release has its own checkout.
 		o := options(t, "")
-		var said strings.Builder
-		o.Log = &said
+		var log strings.Builder
+		o.Log = &log
 		if err := release.Make(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(said.String(), "Left out: image krmfn") {
-			t.Errorf("does not say that krmfn is left out:\n%s", &said)
+		if !strings.Contains(log.String(), "Skipped: image krmfn") {
+			t.Errorf("log does not report that krmfn is skipped:\n%s", &log)
 		}
 		data, err := os.ReadFile(filepath.Join(o.Out, release.ChecksumsFile))
 		if err != nil {
@@ -102,9 +102,9 @@ func TestSameSourceGivesSameRelease(t *testing.T) {
 	if diff := cmp.Diff(sums[0], sums[1]); diff != "" {
 		t.Errorf("checksums (-first +second):\n%s", diff)
 	}
-	// The image has another version than the chart, so only the chart and the module of the root are released.
+	// The versions of the image and the chart differ, so only the chart and the module at the root are released.
 	if want := regexp.MustCompile(`^\w{64}  krmfn-0\.1\.0\.tgz\n\w{64}  krmfn-v0\.1\.0\.zip\n$`); !want.MatchString(sums[0]) {
-		t.Errorf("checksums are\n%s\nwant those of the chart and of the module at the root", sums[0])
+		t.Errorf("checksums:\n%s\nwant the chart and the module at the root", sums[0])
 	}
 }
 
@@ -133,28 +133,28 @@ func TestModule(t *testing.T) {
 	}
 }
 
-func TestModuleIsRefused(t *testing.T) {
+func TestModuleErrors(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct {
 		prepare func(*testing.T, string)
 		want    string
 	}{
-		"what it requires is not released": {func(*testing.T, string) {}, "module functions requires proto v0.0.1, which is not released"},
-		"what it requires has changed": {func(t *testing.T, root string) {
+		"required module is not released": {func(*testing.T, string) {}, "module functions requires proto v0.0.1, which is not released"},
+		"required module has changed": {func(t *testing.T, root string) {
 			tag(t, root, "proto/v0.0.1")
 			write(t, filepath.Join(root, "proto/new.go"), "package proto\n")
 			commit(t, root)
 		}, "module functions requires proto, which has changed since v0.0.1"},
-		"it has changed": {func(t *testing.T, root string) {
+		"module has changed": {func(t *testing.T, root string) {
 			tag(t, root, "proto/v0.0.1")
 			tag(t, root, "functions/v0.2.0")
 			write(t, filepath.Join(root, "functions/new.go"), "package functions\n")
 			commit(t, root)
 		}, "module functions has changed since it was released"},
-		"it requires another version": {func(t *testing.T, root string) {
+		"requires another version": {func(t *testing.T, root string) {
 			write(t, filepath.Join(root, "functions/go.mod"), functionsModule+"\nrequire github.com/krmfn/krmfn/proto v0.0.0\n")
-		}, `module functions requires proto v0.0.0, and versions.yaml has "v0.0.1": make tidy brings them together`},
+		}, `module functions requires proto v0.0.0, but versions.yaml has "v0.0.1": run make tidy`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestModuleIsRefused(t *testing.T) {
 			o := options(t, "functions/v0.2.0")
 			test.prepare(t, o.Root)
 			if err := release.Make(t.Context(), o); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error is %v, want one with %q", err, test.want)
+				t.Errorf("Make() error = %v, want %q", err, test.want)
 			}
 		})
 	}
@@ -185,10 +185,10 @@ func TestErrors(t *testing.T) {
 		"build fails": {func(t *testing.T, o *release.Options) {
 			write(t, filepath.Join(o.Root, "wrapper-server/main.go"), "package main\n")
 		}, "build wrapper-server for linux/"},
-		"place is in the program": {func(_ *testing.T, o *release.Options) {
+		"program contains its directory": {func(_ *testing.T, o *release.Options) {
 			line := append([]string{}, o.GoBuild...)
 			o.GoBuild = append(line[:3:3], line[4:]...) // without -trimpath
-		}, "it is not the same when it is built in another directory"},
+		}, "a build in another directory differs"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestErrors(t *testing.T) {
 			o := options(t, "")
 			test.change(t, &o)
 			if err := release.Make(t.Context(), o); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error is %v, want one with %q", err, test.want)
+				t.Errorf("Make() error = %v, want %q", err, test.want)
 			}
 		})
 	}
@@ -205,7 +205,7 @@ func TestErrors(t *testing.T) {
 
 const functionsModule = "module github.com/krmfn/krmfn/functions\n\ngo 1.26.0\n\nreplace github.com/krmfn/krmfn/proto => ../proto\n"
 
-// options are for a small repository that is like krmfn's, with one command.
+// options returns options for a small repository with one command.
 func options(t *testing.T, tag string) release.Options {
 	t.Helper()
 	root := t.TempDir()
@@ -215,7 +215,7 @@ func options(t *testing.T, tag string) release.Options {
 			strings.TrimPrefix(runtime.Version(), "go") + "\n",
 		"charts/krmfn/Chart.yaml":            "apiVersion: v2\nname: krmfn\nversion: 0.1.0\nappVersion: dev\n",
 		"charts/krmfn/values.yaml":           "image:\n  tags: {}\n",
-		"LICENSE":                            "Do what you like.\n",
+		"LICENSE":                            "License\n",
 		"proto/go.mod":                       "module github.com/krmfn/krmfn/proto\n\ngo 1.26.0\n",
 		"functions/go.mod":                   functionsModule + "\nrequire github.com/krmfn/krmfn/proto v0.0.1\n",
 		"go.mod":                             "module github.com/krmfn/krmfn\n\ngo 1.26.0\n",
@@ -236,7 +236,7 @@ func options(t *testing.T, tag string) release.Options {
 	}
 }
 
-// commit commits all files, so that they have the same commit everywhere.
+// commit commits all files. Equal files get equal commits.
 func commit(t *testing.T, dir string) {
 	t.Helper()
 	git(t, dir, []string{"init", "-q"}, []string{"add", "."}, []string{"commit", "-q", "-m", "first"})

@@ -24,14 +24,14 @@ import (
 // Module is a Go module, or Go's standard library.
 type Module struct {
 	Path, Version string
-	// Sum is the module's line in go.sum: "h1:...". Modules of this repository and the standard library have none.
+	// Sum is the module's checksum in go.sum: "h1:...". Modules of this repository and the standard library have none.
 	Sum string
 }
 
-// standardLibrary is the path that databases of vulnerabilities know it by.
+// standardLibrary is the path of the standard library in vulnerability databases.
 const standardLibrary = "stdlib"
 
-// readProgram returns a program, and the modules that it is linked from, in the order that Go lists them.
+// readProgram returns a program and its modules, in the order of the build information.
 func readProgram(path, file, revision string) (*v2_3.Package, []Module, error) {
 	info, err := buildinfo.ReadFile(file)
 	if err != nil {
@@ -54,7 +54,7 @@ func modules(info *debug.BuildInfo) []Module {
 	found := make([]Module, 0, 2+len(info.Deps))
 	found = append(found, Module{Path: standardLibrary, Version: strings.TrimPrefix(info.GoVersion, "go")}, Module{Path: info.Main.Path})
 	for _, m := range info.Deps {
-		// The modules of this repository are replaced by directories.
+		// Directories replace the modules of this repository.
 		if m.Replace != nil && !modfile.IsDirectoryPath(m.Replace.Path) {
 			m = m.Replace
 		}
@@ -63,7 +63,7 @@ func modules(info *debug.BuildInfo) []Module {
 	return found
 }
 
-// spdx describes the module. Those of this repository have the commit for a version.
+// spdx returns the module's package. The version of this repository's modules is the commit.
 func (m Module) spdx(revision string) *v2_3.Package {
 	own := m.Path == ownModules || strings.HasPrefix(m.Path, ownModules+"/")
 	if own {
@@ -86,22 +86,22 @@ func (m Module) spdx(revision string) *v2_3.Package {
 		p.PackageDownloadLocation = archive(m)
 		p.PackageExternalReferences = purl("pkg:golang/" + m.Path + "@" + escape(m.Version))
 		if m.Sum != "" {
-			// No checksum of the package: it is one of the files in the archive, in a form of Go's own.
+			// This is no SPDX checksum of the package: Go computes it from the files in the archive.
 			p.PackageSourceInfo = "go.sum " + m.Sum
 		}
 	}
 	return p
 }
 
-var notInIdentifiers = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
+var invalidInIdentifiers = regexp.MustCompile(`[^a-zA-Z0-9.]+`)
 
-// identifier is different for different texts, which have characters that identifiers must not have.
+// identifier returns an SPDX identifier for a text. Different texts have different identifiers.
 func identifier(text string) string {
 	sum := sha256.Sum256([]byte(text))
-	return "-" + strings.Trim(notInIdentifiers.ReplaceAllString(text, "-"), "-") + "-" + hex.EncodeToString(sum[:4])
+	return "-" + strings.Trim(invalidInIdentifiers.ReplaceAllString(text, "-"), "-") + "-" + hex.EncodeToString(sum[:4])
 }
 
-// archive is where the module's source can be had.
+// archive returns the download URL of the module's source.
 func archive(m Module) string {
 	path, err1 := module.EscapePath(m.Path)
 	version, err2 := module.EscapeVersion(m.Version)

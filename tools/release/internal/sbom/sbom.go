@@ -1,11 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sbom says what an image is made of, as SPDX 2.3, from what Go records in the programs that it builds.
+// Package sbom creates bills of materials of images in the format SPDX 2.3, from the build information in Go programs.
 //
-// That record is complete, and tools-golang writes it as SPDX. Tools that find it for themselves would add nothing: syft and
-// sigs.k8s.io/bom bring several hundred modules, cyclonedx-gomod writes another format, and none of them knows that krmfn's own
-// modules have the commit for a version, nor that the certificates in an image are data of a Go module.
+// The build information is complete. syft and sigs.k8s.io/bom would add several hundred modules to this program, and cyclonedx-gomod writes
+// another format. None of them reports the commit as the version of krmfn's own modules, or the module that contains the certificate
+// authorities.
 package sbom
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
-// MediaType is that of what Write writes.
+// MediaType is the media type of documents.
 const MediaType = "application/spdx+json"
 
 const (
@@ -32,19 +32,19 @@ const (
 // Subject is an image for one architecture.
 type Subject struct {
 	Name, Version, Arch string
-	// Digest is that of the image's manifest, "sha256:...".
+	// Digest is the digest of the image's manifest, "sha256:...".
 	Digest string
-	// Revision is the commit that krmfn's own modules have in place of a version.
+	// Revision is the commit. It is the version of krmfn's own modules.
 	Revision string
 	// Created is the time of the document.
 	Created time.Time
-	// Programs are the files of programs written in Go, by path in the image.
+	// Programs are the paths on this machine of Go programs, by path in the image.
 	Programs map[string]string
-	// Data are modules that are in the image other than as code.
+	// Data are modules in the image that no program links.
 	Data []Module
 }
 
-// Document makes the document. The same subject and programs give the same document.
+// Document creates the document. Equal subjects and programs give equal documents.
 func Document(s Subject) (*v2_3.Document, error) {
 	root := imagePackage(s)
 	doc := &v2_3.Document{
@@ -52,7 +52,7 @@ func Document(s Subject) (*v2_3.Document, error) {
 		DataLicense:    v2_3.DataLicense,
 		SPDXIdentifier: "DOCUMENT",
 		DocumentName:   fmt.Sprintf("%s %s linux/%s", s.Name, s.Version, s.Arch),
-		// No two images have a digest in common, so no two documents a namespace.
+		// A namespace must be unique, and the digest is.
 		DocumentNamespace: repository + "/spdx/" + s.Name + "/" + s.Digest,
 		CreationInfo: &v2_3.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Organization", Creator: "The krmfn Authors"}},
@@ -132,7 +132,7 @@ func relation(from common.ElementID, kind string, to common.ElementID) *v2_3.Rel
 	}
 }
 
-// purl is what scanners for vulnerabilities look packages up by.
+// purl returns a package URL. Vulnerability scanners look up packages by it.
 func purl(locator string) []*v2_3.PackageExternalReference {
 	return []*v2_3.PackageExternalReference{{
 		Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: locator,

@@ -26,7 +26,7 @@ const (
 	revision = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 )
 
-func TestListsWhatGoListsOfProgram(t *testing.T) {
+func TestDocumentHasModulesOfProgram(t *testing.T) {
 	t.Parallel()
 
 	program := program(t)
@@ -59,32 +59,32 @@ func TestDocumentIsValid(t *testing.T) {
 		t.Errorf("described (-want +got):\n%s", diff)
 	}
 	if doc.SPDXVersion != "SPDX-2.3" || doc.CreationInfo.Created != "2026-02-03T04:05:06Z" || !strings.HasSuffix(doc.DocumentNamespace, digest) {
-		t.Errorf("version %s, created %s, namespace %s", doc.SPDXVersion, doc.CreationInfo.Created, doc.DocumentNamespace)
+		t.Errorf("version = %s, created = %s, namespace = %s", doc.SPDXVersion, doc.CreationInfo.Created, doc.DocumentNamespace)
 	}
 	identifiers := make(map[string]bool)
 	for _, p := range doc.Packages {
 		id := string(p.PackageSPDXIdentifier)
 		if identifiers[id] {
-			t.Errorf("identifier %s is there twice", id)
+			t.Errorf("duplicate identifier %s", id)
 		}
 		identifiers[id] = true
 	}
-	// The image, its two programs, the standard library, and four modules.
+	// The packages are the image, its two programs, the standard library, and four modules.
 	if len(doc.Packages) != 8 || doc.Packages[1].PackageFileName != "/bin/one" || doc.Packages[2].PackageFileName != "/bin/two" {
-		t.Errorf("%d packages, of which the second is %+v", len(doc.Packages), doc.Packages[1])
+		t.Errorf("got %d packages, the second one is %+v, want 8 packages with the programs in second and third place", len(doc.Packages), doc.Packages[1])
 	}
 }
 
-func TestSameProgramsGiveSameDocument(t *testing.T) {
+func TestEqualProgramsGiveEqualDocuments(t *testing.T) {
 	t.Parallel()
 
 	file := program(t)
 	if diff := cmp.Diff(document(t, file), document(t, file)); diff != "" {
-		t.Errorf("two documents differ (-first +second):\n%s", diff)
+		t.Errorf("documents (-first +second):\n%s", diff)
 	}
 }
 
-func TestProgramsThatGoHasNotBuiltAreErrors(t *testing.T) {
+func TestDocumentOfScriptFails(t *testing.T) {
 	t.Parallel()
 
 	file := filepath.Join(t.TempDir(), "program")
@@ -93,11 +93,11 @@ func TestProgramsThatGoHasNotBuiltAreErrors(t *testing.T) {
 	}
 	_, err := sbom.Document(sbom.Subject{Name: "krmfn", Arch: "amd64", Programs: map[string]string{"/bin/krmfn": file}})
 	if err == nil || !strings.Contains(err.Error(), "program /bin/krmfn of image krmfn for amd64") {
-		t.Errorf("error is %v, want one about the program", err)
+		t.Errorf("Document() error = %v, want one that names the program", err)
 	}
 }
 
-// program builds a program with modules of this repository and of others.
+// program builds a program that links modules of this repository and others, and returns its path.
 func program(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "program")
@@ -108,7 +108,7 @@ func program(t *testing.T) string {
 	return file
 }
 
-// document is the bill of an image that has a program twice.
+// document returns the bill of materials of an image that contains a program twice.
 func document(t *testing.T, program string) string {
 	t.Helper()
 	doc, err := sbom.Document(sbom.Subject{
@@ -135,7 +135,7 @@ func readBack(t *testing.T, text string) *spdx.Document {
 	return doc
 }
 
-// listedByGo are the modules in a program as the go command lists them, with those of this repository at the revision.
+// listedByGo returns the modules in a program as go version -m lists them. The version of this repository's modules is the revision.
 func listedByGo(t *testing.T, program string) []string {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), "go", "version", "-m", program).Output()

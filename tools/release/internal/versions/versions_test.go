@@ -19,7 +19,7 @@ import (
 
 const root = "../../../.."
 
-func TestFileOfRepository(t *testing.T) {
+func TestVersionsOfRepositoryMatchChart(t *testing.T) {
 	t.Parallel()
 
 	v, err := versions.Read(root)
@@ -31,15 +31,15 @@ func TestFileOfRepository(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := "v"+chart.Metadata.Version, v.Chart; got != want {
-		t.Errorf("Chart.yaml has %s, %s has %s: bring them together", got, versions.File, want)
+		t.Errorf("Chart.yaml has version %s, %s has %s, want equal versions", got, versions.File, want)
 	}
-	// Charts of a checkout are for images of a checkout; packaging puts the version there.
+	// The chart of a checkout installs images of the checkout. Packaging sets the version.
 	if got := chart.Metadata.AppVersion; got != "dev" {
 		t.Errorf("Chart.yaml has appVersion %s, want dev", got)
 	}
 }
 
-func TestFileOfRepositoryNamesEveryImage(t *testing.T) {
+func TestVersionsOfRepositoryHaveAllImages(t *testing.T) {
 	t.Parallel()
 
 	v, err := versions.Read(root)
@@ -63,26 +63,26 @@ func TestFileOfRepositoryNamesEveryImage(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
+func TestReadErrors(t *testing.T) {
 	t.Parallel()
 
 	tests := map[string]struct{ content, want string }{
 		"empty":             {"", "EOF"},
 		"unknown key":       {"chart: v0.1.0\nimage: {a: v0.1.0}\n", "field image not found"},
 		"repeated key":      {"chart: v0.1.0\nimages: {a: v0.1.0, a: v0.1.1}\n", "already"},
-		"no chart":          {"images: {a: v0.1.0}\n", `chart: "" is no version`},
-		"no images":         {"chart: v0.1.0\n", "images: empty"},
-		"without v":         {"chart: v0.1.0\nimages: {a: 0.1.0}\n", `images: a: "0.1.0" is no version`},
-		"two numbers":       {"chart: v0.1\nimages: {a: v0.1.0}\n", `chart: "v0.1" is no version`},
-		"number":            {"chart: 1\nimages: {a: v0.1.0}\n", `chart: "1" is no version`},
-		"build metadata":    {"chart: v0.1.0+a\nimages: {a: v0.1.0}\n", "is no version"},
+		"no chart":          {"images: {a: v0.1.0}\n", `chart: "" is not a version`},
+		"no images":         {"chart: v0.1.0\n", "images is empty"},
+		"without v":         {"chart: v0.1.0\nimages: {a: 0.1.0}\n", `images: a: "0.1.0" is not a version`},
+		"two numbers":       {"chart: v0.1\nimages: {a: v0.1.0}\n", `chart: "v0.1" is not a version`},
+		"number":            {"chart: 1\nimages: {a: v0.1.0}\n", `chart: "1" is not a version`},
+		"build metadata":    {"chart: v0.1.0+a\nimages: {a: v0.1.0}\n", "is not a version"},
 		"another document":  {"chart: v0.1.0\nimages: {a: v0.1.0}\n---\nchart: v0.2.0\n", "more than one document"},
 		"list for a map":    {"chart: v0.1.0\nimages: [a]\n", "cannot unmarshal"},
-		"no Go":             {"chart: v0.1.0\nimages: {a: v0.1.0}\n", `go: "" is no release`},
-		"Go of two numbers": {"chart: v0.1.0\nimages: {a: v0.1.0}\ngo: 1.26\n", `go: "1.26" is no release`},
-		"module without v":  {"chart: v0.1.0\nimages: {a: v0.1.0}\nmodules: {b: 0.1.0}\n", `modules: b: "0.1.0" is no version`},
+		"no Go":             {"chart: v0.1.0\nimages: {a: v0.1.0}\n", `go: "" is not a release`},
+		"Go of two numbers": {"chart: v0.1.0\nimages: {a: v0.1.0}\ngo: 1.26\n", `go: "1.26" is not a release`},
+		"module without v":  {"chart: v0.1.0\nimages: {a: v0.1.0}\nmodules: {b: 0.1.0}\n", `modules: b: "0.1.0" is not a version`},
 		"two of one name":   {"chart: v0.1.0\nimages: {a: v0.1.0}\nmodules: {a: v0.2.0}\n", "modules: a: v0.2.0, but the image of that name has v0.1.0"},
-		"version is absent": {"chart: v0.1.0\nimages: {a: }\n", `images: a: "" is no version`},
+		"version is absent": {"chart: v0.1.0\nimages: {a: }\n", `images: a: "" is not a version`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestRefused(t *testing.T) {
 			}
 			v, err := versions.Read(filepath.Dir(path))
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), path) {
-				t.Errorf("got %+v and error %v, want an error with the path and %q", v, err, test.want)
+				t.Errorf("Read() = %+v, %v, want an error with the path and %q", v, err, test.want)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestRelease(t *testing.T) {
 		"image like chart":    {tag: "a/v0.2.0", want: versions.Release{Tag: "a/v0.2.0", Images: []string{"a"}}},
 		"other chart version": {tag: "v0.3.0", err: "has v0.2.0 for the chart"},
 		"other image version": {tag: "b/v0.2.0", err: "has v0.1.1 for b"},
-		"unknown image":       {tag: "d/v0.2.0", err: "no image or Go module d: it is one of a, b, c, e, f"},
+		"unknown image":       {tag: "d/v0.2.0", err: "unknown image or Go module d: use one of a, b, c, e, f"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestRelease(t *testing.T) {
 			got, err := v.Release(test.tag)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Errorf("error is %v, want one with %q", err, test.err)
+					t.Errorf("Release(%q) error = %v, want %q", test.tag, err, test.err)
 				}
 				return
 			}
@@ -138,11 +138,11 @@ func TestRelease(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("Release(%q) (-want +got):\n%s", test.tag, diff)
 			}
 		})
 	}
 	if diff := cmp.Diff(map[string]string{"b": "v0.1.1"}, v.Differing()); diff != "" {
-		t.Errorf("differing (-want +got):\n%s", diff)
+		t.Errorf("Differing() (-want +got):\n%s", diff)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command outside is a program of somebody else: it imports released modules of krmfn, and renders a package with them.
+// Command outside imports released modules of krmfn and renders a package.
 package main
 
 import (

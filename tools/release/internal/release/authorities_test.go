@@ -1,20 +1,20 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package roots_test
+package release_test
 
 import (
 	"crypto/x509"
 	"encoding/pem"
 	"testing"
 
-	"github.com/krmfn/krmfn/tools/release/internal/roots"
+	"github.com/krmfn/krmfn/tools/release/internal/release"
 )
 
-func TestCertificatesAreAuthorities(t *testing.T) {
+func TestAuthorities(t *testing.T) {
 	t.Parallel()
 
-	data, err := roots.PEM()
+	data, err := release.Authorities()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,11 +25,11 @@ func TestCertificatesAreAuthorities(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !certificate.IsCA {
-			t.Errorf("%s is no authority", certificate.Subject)
+			t.Errorf("IsCA of %s = false, want true", certificate.Subject)
 		}
 		found++
 	}
 	if found < 50 {
-		t.Errorf("%d certificates, want those of all authorities", found)
+		t.Errorf("Authorities() returned %d certificates, want at least 50", found)
 	}
 }
