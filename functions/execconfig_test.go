@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -16,7 +15,7 @@ func TestExecConfig(t *testing.T) {
 	t.Parallel()
 	got, err := ExecConfig([]function.Function{
 		{Name: "set-labels", Version: "v0.2.4"},
-		{Name: "starlark", Version: "v0.5.5", Traits: traits.Traits{Worker: true, Deterministic: true}},
+		{Name: "starlark", Version: "v0.5.5", Traits: function.Traits{Worker: true, Deterministic: true}},
 	})
 	if err != nil {
 		t.Fatal(err)

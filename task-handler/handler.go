@@ -20,6 +20,7 @@ import (
 
 	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/internal/images/tags"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	"github.com/krmfn/krmfn/internal/server/memory"
@@ -30,7 +31,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render"
-	"github.com/krmfn/krmfn/services/render/runtime"
+	"github.com/krmfn/krmfn/task-handler/internal/multicall"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 	"github.com/krmfn/krmfn/task-handler/internal/service"
 	"github.com/krmfn/krmfn/task-handler/options"
@@ -56,7 +57,7 @@ type handler struct {
 	// curated are the functions that are evaluated here; without a Process, if in processes.
 	curated function.Set
 	// program runs functions in processes, by processes; both are nil for none.
-	program   *runtime.Program
+	program   *multicall.Program
 	processes *process.Runner
 	// runner is the connection to the function runner; nil for none.
 	runner *grpc.ClientConn
@@ -66,7 +67,7 @@ type handler struct {
 	listed *tags.Cache
 	server *grpcserver.Server
 	// inFlight is shared by the packages of all calls.
-	inFlight *evaluation.Budget
+	inFlight *middleware.Budget
 }
 
 // heapShare returns the share of the memory limit that a task handler takes for itself. Functions in processes have the rest.
@@ -84,7 +85,7 @@ const maxWaiting = 1000
 func newHandler(ctx context.Context, c config) (_ *handler, err error) {
 	memory := memory.Divide(heapShare(c.Options))
 	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory.Heap/service.HeldPerByte)
-	h := &handler{config: c, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
+	h := &handler{config: c, inFlight: middleware.NewBudget(inFlight, maxWaiting)}
 	defer func() {
 		if err != nil {
 			h.close()
@@ -110,7 +111,7 @@ func newHandler(ctx context.Context, c config) (_ *handler, err error) {
 	// While packages are received they take a quarter of the memory.
 	receivers := max(memory.Heap/4/maxPackageSize, 2)
 	taskhandlerv1grpc.RegisterTaskHandlerServiceServer(h.server, &service.TaskHandler{
-		Renderer: renderer, Budget: h.inFlight, Receiving: evaluation.NewGate(int(receivers), maxWaiting), MaxPackageSize: maxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
+		Renderer: renderer, Budget: h.inFlight, Receiving: middleware.NewGate(int(receivers), maxWaiting), MaxPackageSize: maxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
 	})
 	h.server.SetServing(false)
 	return h, nil
@@ -128,13 +129,13 @@ func (h *handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) 
 	r := rendering.New(render.Options{
 		Evaluator: evaluator, ImagePrefix: o.DefaultImagePrefix, Tags: h.tags(ctx), Parallel: o.Limits.MaxParallelPackages,
 	})
-	gate := evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued)
+	gate := middleware.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued)
 	r = rendering.Limited(r, gate, o.Limits.MaxRenderTime)
 	var metrics metric.MeterProvider = noop.NewMeterProvider()
 	if h.measures() {
 		metrics = h.config.Telemetry.Metrics
 	}
-	budgets, gates := map[string]*evaluation.Budget{"requests": h.inFlight}, map[string]*evaluation.Gate{"renders": gate}
+	budgets, gates := map[string]*middleware.Budget{"requests": h.inFlight}, map[string]*middleware.Gate{"renders": gate}
 	if p := h.program; p != nil {
 		budgets["executables"], gates["executables"] = p.Memory.Budget, p.Gate
 	}

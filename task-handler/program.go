@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/functions/plain"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render/runtime"
+	"github.com/krmfn/krmfn/task-handler/internal/multicall"
 )
 
 const (
@@ -29,7 +31,7 @@ const (
 
 // newProgram returns the runtime of the curated functions that run in processes, which has memory bytes for them. It is nil, and the log says
 // so, if the executable is missing.
-func (h *handler) newProgram(ctx context.Context, builtin runtime.Builtin, memory int64) (*runtime.Program, error) {
+func (h *handler) newProgram(ctx context.Context, builtin runtime.Builtin, memory int64) (*multicall.Program, error) {
 	path, o := h.config.Functions, h.config.Options
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		h.config.Log.Warn("the executable of curated functions is missing: functions that need a process of their own are left to the function runner, if there is one",
@@ -44,7 +46,7 @@ func (h *handler) newProgram(ctx context.Context, builtin runtime.Builtin, memor
 	})
 	ctx, cancel := context.WithTimeout(ctx, maxDescribeTime)
 	defer cancel()
-	described, err := runtime.DescribeProgram(ctx, h.processes, path)
+	described, err := multicall.Describe(ctx, h.processes, path)
 	if err != nil {
 		return nil, err
 	}
@@ -53,10 +55,10 @@ func (h *handler) newProgram(ctx context.Context, builtin runtime.Builtin, memor
 		return isPlain
 	})
 	h.curated = append(h.curated, builtin.Functions...)
-	return &runtime.Program{
+	return &multicall.Program{
 		Path: path, Builtin: builtin, Runner: h.processes,
 		// Renders wait here and do not fail: their number is bounded.
-		Gate:   evaluation.NewGate(atOnce, o.Limits.MaxConcurrent*o.Limits.MaxParallelPackages),
+		Gate:   middleware.NewGate(atOnce, o.Limits.MaxConcurrent*o.Limits.MaxParallelPackages),
 		Memory: process.NewMemory(left, atOnce),
 	}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/internal/images/tags"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/remote"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
@@ -40,15 +41,15 @@ func (h *handler) evaluator(ctx context.Context, memory int64) (evaluation.Evalu
 		}
 	}
 	if o.FunctionRunner != "" {
-		limits := runtime.Limits{MaxMessageSize: o.Limits.MaxMessageSize, MaxListSize: o.Limits.MaxListSize}
+		limits := remote.Limits{MaxMessageSize: o.Limits.MaxMessageSize, MaxListSize: o.Limits.MaxListSize}
 		secure, err := o.Runner.DialOptions(o.FunctionRunner, h.config.Log)
 		if err != nil {
 			return nil, err
 		}
-		if h.runner, err = runtime.Dial(o.FunctionRunner, limits, append(secure, h.config.Telemetry.DialOptions()...)...); err != nil {
+		if h.runner, err = remote.Dial(o.FunctionRunner, limits, append(secure, h.config.Telemetry.DialOptions()...)...); err != nil {
 			return nil, err
 		}
-		runtimes = append(runtimes, runtime.NewGRPC(h.runner, limits))
+		runtimes = append(runtimes, remote.New(h.runner, limits))
 	}
 	if o.Builtin && h.program == nil {
 		return incomplete{runtimes, h.config.Functions, o.DefaultImagePrefix}, nil

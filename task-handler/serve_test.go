@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	remote  = head + "pipeline:\n  mutators:\n    - image: r.io/echo\n    - image: set-namespace:v9.9.9\n      configMap: {namespace: a}\n    - image: set-namespace:v0.4.5\n      configMap: {namespace: b}\n"
+	foreign = head + "pipeline:\n  mutators:\n    - image: r.io/echo\n    - image: set-namespace:v9.9.9\n      configMap: {namespace: a}\n    - image: set-namespace:v0.4.5\n      configMap: {namespace: b}\n"
 	hanging = head + "pipeline:\n  mutators:\n    - image: r.io/hang\n"
 )
 
@@ -29,7 +29,7 @@ const (
 func TestRuntimes(t *testing.T) {
 	t.Parallel()
 	_, address, _ := startRunner(t)
-	resp, err := client(t, func(o *options.Options) { o.FunctionRunner = address }).Render(t.Context(), request("Kptfile", remote, "a.yaml", cm))
+	resp, err := client(t, func(o *options.Options) { o.FunctionRunner = address }).Render(t.Context(), request("Kptfile", foreign, "a.yaml", cm))
 	if err != nil || resp.GetResult().GetStatus().GetError() != "" {
 		t.Fatalf("%v: %v", err, resp.GetResult().GetStatus())
 	}

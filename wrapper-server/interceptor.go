@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/wrapperapi"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
@@ -20,11 +21,11 @@ import (
 // server's load to all other responses.
 type interceptor struct {
 	self wrapperapi.Target
-	gate *evaluation.Gate
+	gate *middleware.Gate
 }
 
 // newInterceptor reads the identity of the pod and its function from the environment. Without it, requests for any target are accepted.
-func newInterceptor(environ []string, gate *evaluation.Gate) *interceptor {
+func newInterceptor(environ []string, gate *middleware.Gate) *interceptor {
 	i := &interceptor{gate: gate}
 	for _, kv := range environ {
 		switch key, value, _ := strings.Cut(kv, "="); key {

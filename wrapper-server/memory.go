@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
@@ -36,13 +37,13 @@ const idleTime = 10 * time.Second
 // part of it until further evaluations. Most pods of a cluster are idle, and their memory should not exceed that of a pod that has run
 // nothing.
 type memory struct {
-	gate *evaluation.Gate
+	gate *middleware.Gate
 	// free returns the memory.
 	free  func()
 	begun atomic.Uint64
 }
 
-func newMemory(gate *evaluation.Gate) *memory { return &memory{gate: gate, free: free} }
+func newMemory(gate *middleware.Gate) *memory { return &memory{gate: gate, free: free} }
 
 // free collects garbage twice, because buffers in pools such as gRPC's survive the first collection.
 func free() {

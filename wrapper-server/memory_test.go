@@ -12,6 +12,7 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
@@ -32,7 +33,7 @@ func TestConcurrency(t *testing.T) {
 func TestMemoryIsReturned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		gate := evaluation.NewGate(1, 1)
+		gate := middleware.NewGate(1, 1)
 		m, freed := newMemory(gate), new(atomic.Int64)
 		m.free = func() { freed.Add(1) }
 		ctx, cancel := context.WithCancel(t.Context())

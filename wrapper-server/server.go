@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/porch"
 	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/internal/process/worker"
@@ -95,7 +96,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 		return err
 	}
 	draining := newDrain(ctx)
-	gate := evaluation.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent)
+	gate := middleware.NewGate(o.maxConcurrent, waitingPerRunning*o.maxConcurrent)
 	interceptor, memory := newInterceptor(environ, gate), newMemory(gate)
 	s := grpcserver.New(ctx, grpcserver.Options{
 		MaxMessageSize: o.maxMessageSize, Drain: min(closeTime, o.drain), KeepConnections: true, Guard: guard, Logger: log,
@@ -106,7 +107,7 @@ func serve(ctx context.Context, listener net.Listener, o options, environ []stri
 	evaluator := metrics.counted(draining.guard(gate.Limit(memory.counted(interceptor.announceStart(function)))))
 	// Successful evaluations are logged at debug level, because the function runner logs each one; a second line would double the CPU time for
 	// logs, most of which is log collection on the node.
-	evaluator = evaluation.WithLog(evaluator, telemetry.Logger(log), evaluation.LogOptions{Succeeded: slog.LevelDebug})
+	evaluator = middleware.WithLog(evaluator, telemetry.Logger(log), middleware.LogOptions{Succeeded: slog.LevelDebug})
 	register(s, traced(evaluator, exports.Traces))
 	background.Go(func() { memory.run(backgroundCtx) })
 	s.SetServing(true)

@@ -19,6 +19,7 @@ import (
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 	"google.golang.org/grpc"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/server/telemetry"
 	"github.com/krmfn/krmfn/internal/server/telemetry/export"
 	"github.com/krmfn/krmfn/internal/server/version"
@@ -58,7 +59,7 @@ func measureCalls(t *telemetry.Telemetry) []grpc.ServerOption {
 
 // metrics are the instruments of the wrapper server:
 //
-//   - krm_function_pod_evaluations (code): evaluations that ended; the code is evaluation.Code or "draining"
+//   - krm_function_pod_evaluations (code): evaluations that ended; the code is middleware.Code or "draining"
 //   - krm_function_pod_present: evaluations that run or wait
 //   - krm_tls_connections_refused: connections that ended during the TLS handshake
 type metrics struct {
@@ -116,7 +117,7 @@ func describe(ctx context.Context, span trace.Span, image string, resp evaluatio
 	if resp.Report != nil {
 		span.SetAttributes(semconv.ProcessExitCode(int(resp.Report.GetExitCode())))
 	}
-	if outcome != evaluation.CodeOK {
+	if outcome != middleware.CodeOK {
 		span.SetStatus(codes.Error, outcome)
 	}
 }
@@ -126,10 +127,10 @@ func shorten(image string) string {
 	return strings.ToValidUTF8(image[:min(len(image), maxImageBytes)], "")
 }
 
-// code is evaluation.Code, or "draining" for calls that are rejected during the shutdown.
+// code is middleware.Code, or "draining" for calls that are rejected during the shutdown.
 func code(resp evaluation.Response, err error) string {
 	if errors.Is(err, errDraining) {
 		return "draining"
 	}
-	return evaluation.Code(resp, err)
+	return middleware.Code(resp, err)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/memo"
 	"github.com/krmfn/krmfn/function-runner/internal/service"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/porch"
 	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/internal/process/worker"
@@ -104,7 +105,7 @@ type Runner struct {
 	loader    *exec.Loader
 	server    *grpcserver.Server
 	// inFlight limits the memory for the requests of all calls.
-	inFlight *evaluation.Budget
+	inFlight *middleware.Budget
 	// pods is nil without a pod evaluator. podsReady reports that the pod evaluator can evaluate calls.
 	pods      Pods
 	podsReady atomic.Bool
@@ -141,7 +142,7 @@ func New(ctx context.Context, c Config) (*Runner, error) {
 		return nil, fmt.Errorf("--result-cache-size is %d bytes, more than half of the %d that are the function runner's own: make it smaller, or the memory limit larger", kept, c.Memory.Heap)
 	}
 	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, (c.Memory.Heap-kept)/heldPerByte)
-	r := &Runner{config: c, processes: c.Processes, inFlight: evaluation.NewBudget(inFlight, maxWaiting)}
+	r := &Runner{config: c, processes: c.Processes, inFlight: middleware.NewBudget(inFlight, maxWaiting)}
 	if r.processes == nil {
 		r.processes = NewProcesses(c.Options, c.Memory.Executables, c.Log)
 	}
@@ -191,7 +192,7 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 		_, executables = process.StandbyShare(executables)
 	}
 	limits := exec.Limits{
-		Gate:   evaluation.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued),
+		Gate:   middleware.NewGate(o.Limits.MaxConcurrent, o.Limits.MaxQueued),
 		Memory: process.NewMemory(executables, o.Limits.MaxConcurrent),
 		Memo:   r.config.Memo,
 	}
@@ -211,21 +212,21 @@ func (r *Runner) evaluator() (evaluation.Evaluator, error) {
 	if len(chain) == 0 {
 		r.config.Log.Warn("no evaluator is enabled, every call will be answered with NotFound")
 	}
-	evaluator := evaluation.InTime(evaluation.WithMaximumTime(evaluation.Chain(chain...), o.Limits.MaxEvaluationTime))
+	evaluator := middleware.InTime(middleware.WithMaximumTime(evaluation.Chain(chain...), o.Limits.MaxEvaluationTime))
 	if t := r.config.Telemetry; t != nil && t.Active {
 		var err error
 		if evaluator, err = telemetry.WithMetrics(evaluator, t.Metrics); err != nil {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
-		budgets := map[string]*evaluation.Budget{"requests": r.inFlight, "executables": limits.Memory.Budget}
-		err = errors.Join(telemetry.ObserveBudgets(t.Metrics, budgets), telemetry.ObserveGates(t.Metrics, map[string]*evaluation.Gate{"executables": limits.Gate}),
+		budgets := map[string]*middleware.Budget{"requests": r.inFlight, "executables": limits.Memory.Budget}
+		err = errors.Join(telemetry.ObserveBudgets(t.Metrics, budgets), telemetry.ObserveGates(t.Metrics, map[string]*middleware.Gate{"executables": limits.Gate}),
 			telemetry.ObserveWorkers(t.Metrics, r.workers.Stats, r.maxWorkers()), telemetry.ObserveStandby(t.Metrics, r.processes))
 		if err != nil {
 			return nil, fmt.Errorf("make the metrics: %w", err)
 		}
 	}
 	log := telemetry.Logger(grpcserver.Logger(r.config.Log))
-	return evaluation.WithLog(evaluator, log, evaluation.LogOptions{FailureReasons: o.Log.FailureReasons}), nil
+	return middleware.WithLog(evaluator, log, middleware.LogOptions{FailureReasons: o.Log.FailureReasons}), nil
 }
 
 func (r *Runner) newServer(ctx context.Context) (*grpcserver.Server, error) {

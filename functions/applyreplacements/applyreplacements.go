@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -25,7 +24,7 @@ var Function = function.Function{
 	Version:  "v0.1.5",
 	Releases: []string{"v0.1.1"},
 	Summary:  "copies values from fields to other fields, as kustomize's replacements do",
-	Traits:   traits.Traits{Worker: true, Deterministic: true},
+	Traits:   function.Traits{Worker: true, Deterministic: true},
 	Config:   "fn.kpt.dev/v1alpha1 ApplyReplacements, replacements: kustomize's, without path",
 	Process:  applyReplacements,
 }

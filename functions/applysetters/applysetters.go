@@ -14,7 +14,6 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -23,7 +22,7 @@ var Function = function.Function{
 	Name:      "apply-setters",
 	Version:   "v0.2.2",
 	Summary:   "sets the fields that kpt-set comments mark",
-	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Traits:    function.Traits{Worker: true, Deterministic: true},
 	Config:    "ConfigMap, data: setter names and values; the value of a list is a YAML list in a string",
 	Process:   applySetters,
 	KeepsList: true,

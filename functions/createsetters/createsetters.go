@@ -21,7 +21,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/functions/internal/setters"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -30,7 +29,7 @@ var Function = function.Function{
 	Name:      "create-setters",
 	Version:   "v0.1.0",
 	Summary:   "adds kpt-set comments to fields, for apply-setters",
-	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Traits:    function.Traits{Worker: true, Deterministic: true},
 	Config:    "ConfigMap, data: setter names and the values by which their fields are found; a YAML list in a string finds lists",
 	Process:   createSetters,
 	KeepsList: true,

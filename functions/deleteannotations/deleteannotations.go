@@ -17,7 +17,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
@@ -27,7 +26,7 @@ var Function = function.Function{
 	Name:    "delete-annotations",
 	Version: "v0.1.0",
 	Summary: "deletes annotations",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Traits:  function.Traits{Worker: true, Deterministic: true},
 	Config: "fn.kpt.dev/v1alpha1 DeleteAnnotations, annotationKeys: the annotations\n" +
 		"v1 ConfigMap, the keys of data: the annotations",
 	Process:   deleteAnnotations,

@@ -20,7 +20,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/renaming"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -29,7 +28,7 @@ var Function = function.Function{
 	Name:    "ensure-name-substring",
 	Version: "v0.2.0",
 	Summary: "prepends or appends a substring to the names that lack it",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Traits:  function.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data.prepend or data.append: the substring\n" +
 		"fn.kpt.dev/v1alpha1 EnsureNameSubstring, substring; editMode: prepend (default) or append; additionalNameFields: " +
 		"more fields to edit, each with path, and as needed group, version, kind and create",

@@ -15,7 +15,6 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/kptfile"
@@ -26,7 +25,7 @@ var Function = function.Function{
 	Name:    "fix",
 	Version: "v0.2.1",
 	Summary: "upgrades packages of older versions of kpt to kpt.dev/v1: Kptfiles, setters and functions",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Traits:  function.Traits{Worker: true, Deterministic: true},
 	Config: "none: it needs the Kptfile among the resources, as `fn render` has it, and `fn eval` with " +
 		"--include-meta-resources",
 	Process:   fix,

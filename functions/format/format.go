@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -21,7 +20,7 @@ var Function = function.Function{
 	Name:      "format",
 	Version:   "v0.1.1",
 	Summary:   "orders the fields of resources as Kubernetes does, and quotes strings that YAML 1.1 would read as another type",
-	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Traits:    function.Traits{Worker: true, Deterministic: true},
 	Config:    "none",
 	Process:   format,
 	KeepsList: true,

@@ -16,7 +16,6 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/validator"
 	"github.com/krmfn/krmfn/internal/heap"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -25,7 +24,7 @@ var Function = function.Function{
 	Name:    "gatekeeper",
 	Version: "v0.2.1",
 	Summary: "validates resources against the Gatekeeper constraint templates and constraints among them",
-	Traits:  traits.Traits{Worker: true},
+	Traits:  function.Traits{Worker: true},
 	Config: "none: the policies are ConstraintTemplates of templates.gatekeeper.sh, in Rego, and constraints of " +
 		"constraints.gatekeeper.sh among the resources",
 	Heavy:     true,

@@ -17,7 +17,6 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -26,7 +25,7 @@ var Function = function.Function{
 	Name:    "generate-kpt-pkg-docs",
 	Version: "v0.1.0",
 	Summary: "writes the contents of a package, and how to use it, to its README.md",
-	Traits:  traits.Traits{Worker: true},
+	Traits:  function.Traits{Worker: true},
 	Config: "v1 ConfigMap with data.readme-path (default /tmp/README.md), data.repo-path and data.pkg-name. The file is written below " +
 		"the directory that the environment variable " + directoryVariable + " names, which stands for /tmp",
 	Process:   generate,

@@ -16,7 +16,6 @@ import (
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -25,7 +24,7 @@ var Function = function.Function{
 	Name:    "kubeconform",
 	Version: "v0.1.1",
 	Summary: "validates resources against the JSON schemas of their kinds",
-	Traits:  traits.Traits{Worker: true},
+	Traits:  function.Traits{Worker: true},
 	Config: "none\n" +
 		"v1 ConfigMap with any of data.schema_location, data.additional_schema_locations, data.ignore_missing_schemas, " +
 		"data.skip_kinds, data.strict\n" +

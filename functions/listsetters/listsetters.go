@@ -21,7 +21,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/functions/internal/setters"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
@@ -31,7 +30,7 @@ var Function = function.Function{
 	Name:      "list-setters",
 	Version:   "v0.1.0",
 	Summary:   "lists the setters of a package, their values, and how many fields use them",
-	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Traits:    function.Traits{Worker: true, Deterministic: true},
 	Config:    "none",
 	Process:   listSetters,
 	KeepsList: true,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -18,7 +17,7 @@ var Function = function.Function{
 	Name:      "no-op",
 	Version:   "v0.1.0",
 	Summary:   "changes nothing",
-	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Traits:    function.Traits{Worker: true, Deterministic: true},
 	Config:    "any, which it does not read",
 	Process:   func(context.Context, *fn.ResourceList) (bool, error) { return true, nil },
 	KeepsList: true,

@@ -12,7 +12,6 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -21,7 +20,7 @@ var Function = function.Function{
 	Name:      "remove-local-config-resources",
 	Version:   "v0.1.0",
 	Summary:   "removes resources that are local configuration",
-	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Traits:    function.Traits{Worker: true, Deterministic: true},
 	Config:    "none",
 	Process:   removeLocalConfig,
 	KeepsList: true,

@@ -14,7 +14,6 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -23,7 +22,7 @@ var Function = function.Function{
 	Name:    "render-helm-chart",
 	Version: "v0.2.2",
 	Summary: "renders Helm charts into resources",
-	Traits:  traits.Traits{Worker: true},
+	Traits:  function.Traits{Worker: true},
 	Config: "fn.kpt.dev/v1alpha1 RenderHelmChart with helmGlobals.chartHome and helmCharts, each with chartArgs and templateOptions\n" +
 		"v1 ConfigMap with data.name, and as needed any of chartHome, version, repo, registry, releaseName, namespace, nameTemplate, " +
 		"apiVersions, includeCRDs, skipTests, valuesFile\n" +

@@ -15,7 +15,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/fields"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
@@ -25,7 +24,7 @@ var Function = function.Function{
 	Name:    "search-replace",
 	Version: "v0.2.0",
 	Summary: "finds fields by value or path, and replaces their values or comments",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Traits:  function.Traits{Worker: true, Deterministic: true},
 	Config: "ConfigMap, data.by-value, by-value-regex (RE2), by-path (as spec.**.list[*].name) and by-file-path (a glob): the " +
 		"fields; put-value and put-comment: what becomes of them, ${1} being what a group of by-value-regex found. " +
 		"A by-path without wildcards and put-value alone set the field in every resource",

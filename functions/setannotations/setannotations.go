@@ -23,7 +23,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
 	"github.com/krmfn/krmfn/internal/parallel"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -33,7 +32,7 @@ var Function = function.Function{
 	Version:  "v0.1.4",
 	Releases: []string{"v0.1.3"},
 	Summary:  "sets annotations on resources and their pod templates",
-	Traits:   traits.Traits{Worker: true, Deterministic: true},
+	Traits:   function.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data: the annotations\n" +
 		"fn.kpt.dev/v1alpha1 SetAnnotations, annotations: the annotations; additionalAnnotationFields: more fields to set " +
 		"them in, each with path, and as needed group, version, kind and create",

@@ -15,7 +15,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -24,7 +23,7 @@ var Function = function.Function{
 	Name:      "set-enforcement-action",
 	Version:   "v0.1.0",
 	Summary:   "sets the enforcement action of Gatekeeper constraints",
-	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Traits:    function.Traits{Worker: true, Deterministic: true},
 	Config:    "ConfigMap, data.enforcementAction: deny, warn or dryrun",
 	Process:   setEnforcementAction,
 	KeepsList: true,

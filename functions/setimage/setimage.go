@@ -20,7 +20,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/fieldspecs"
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -29,7 +28,7 @@ var Function = function.Function{
 	Name:    "set-image",
 	Version: "v0.1.1",
 	Summary: "sets the name, tag or digest of a container image",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Traits:  function.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data.name: the image; data.newName, data.newTag, data.digest: what it becomes\n" +
 		"fn.kpt.dev/v1alpha1 SetImage, image: the same fields; additionalImageFields: more fields that hold images, " +
 		"each with path, and as needed group, version and kind",

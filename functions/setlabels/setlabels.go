@@ -16,7 +16,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/internal/parallel"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
@@ -27,7 +26,7 @@ var Function = function.Function{
 	Version:  "v0.2.0",
 	Releases: []string{"v0.1.5", "v0.2.1", "v0.2.2", "v0.2.3", "v0.2.4", "v0.2.5"},
 	Summary:  "sets labels on resources, their selectors and their pod templates",
-	Traits:   traits.Traits{Worker: true, Deterministic: true},
+	Traits:   function.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data: the labels\n" +
 		"fn.kpt.dev SetLabels (any version), labels: the labels",
 	Process:  setLabels,

@@ -15,7 +15,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/renaming"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -24,7 +23,7 @@ var Function = function.Function{
 	Name:      "set-name-prefix",
 	Version:   "v0.1.0",
 	Summary:   "prepends a prefix to the names that do not begin with it",
-	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Traits:    function.Traits{Worker: true, Deterministic: true},
 	Config:    "v1 ConfigMap, data.prefix: the prefix\nfn.kpt.dev/v1alpha1 SetNamePrefix, prefix: the prefix",
 	Process:   setNamePrefix,
 	KeepsList: true,

@@ -14,7 +14,6 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/internal/parallel"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -24,7 +23,7 @@ var Function = function.Function{
 	Version:  "v0.4.5",
 	Releases: []string{"v0.1.1", "v0.4.1", "v0.4.2"},
 	Summary:  "moves resources, and what refers to them, to another namespace",
-	Traits:   traits.Traits{Worker: true, Deterministic: true},
+	Traits:   function.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data.namespace: the namespace; data.namespaceMatcher: the one to be replaced, default any\n" +
 		"v1 ConfigMap named kptfile.kpt.dev (the package context), data.name: the namespace\n" +
 		"fn.kpt.dev/v1alpha1 SetNamespace, namespace and namespaceMatcher: the same",

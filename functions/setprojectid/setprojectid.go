@@ -18,7 +18,6 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/kptfile"
@@ -29,7 +28,7 @@ var Function = function.Function{
 	Name:      "set-project-id",
 	Version:   "v0.2.0",
 	Summary:   "sets the Google Cloud project of Config Connector resources, and the setter project-id of the package",
-	Traits:    traits.Traits{Worker: true, Deterministic: true},
+	Traits:    function.Traits{Worker: true, Deterministic: true},
 	Config:    "ConfigMap, data.project-id: the project",
 	Process:   setProjectID,
 	KeepsList: true,

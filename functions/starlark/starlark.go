@@ -19,7 +19,6 @@ import (
 	"go.starlark.net/syntax"
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -29,7 +28,7 @@ var Function = function.Function{
 	Version:  "v0.5.5",
 	Releases: []string{"v0.4.3"},
 	Summary:  "runs a Starlark script over the resources",
-	Traits:   traits.Traits{Worker: true},
+	Traits:   function.Traits{Worker: true},
 	Config: "v1 ConfigMap, data.source: the script; all of data is there for it\n" +
 		"fn.kpt.dev/v1alpha1 StarlarkRun, source: the script; params: whatever it takes",
 	Process: runStarlark,

@@ -17,7 +17,6 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/nodes"
 	"github.com/krmfn/krmfn/functions/internal/origin"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/internal/yamlnode"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
@@ -27,7 +26,7 @@ var Function = function.Function{
 	Name:    "upsert-resource",
 	Version: "v0.2.0",
 	Summary: "adds a resource, or replaces the one with the same group, kind, namespace and name",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Traits:  function.Traits{Worker: true, Deterministic: true},
 	Config: "the resource, of any kind; annotation config.kubernetes.io/target-path: the file that it goes to\n" +
 		"a List, items: several of them",
 	Process:   upsertResource,

@@ -19,7 +19,6 @@ import (
 
 	"github.com/krmfn/krmfn/functions/internal/functionconfig"
 	"github.com/krmfn/krmfn/functions/internal/nodes"
-	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
@@ -28,7 +27,7 @@ var Function = function.Function{
 	Name:    "validate-cel",
 	Version: "v0.1.0",
 	Summary: "validates resources with CEL expressions, like a ValidatingAdmissionPolicy",
-	Traits:  traits.Traits{Worker: true, Deterministic: true},
+	Traits:  function.Traits{Worker: true, Deterministic: true},
 	Config: "v1 ConfigMap, data: expressions that must be true of every resource, by their names\n" +
 		"fn.kpt.dev/v1alpha1 ValidateCEL, validations: expressions, each with as needed name, message, " +
 		"messageExpression, fieldPath, severity (error, warning or info) and target (apiVersion, kind, name, namespace, " +

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"sync"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
@@ -38,7 +39,7 @@ func StandbyShare(total int64) (processes int, left int64) {
 // does not exceed the budget.
 type Memory struct {
 	// Budget is shared by the running executables. At most as many calls wait for it as executables may run concurrently.
-	Budget *evaluation.Budget
+	Budget *middleware.Budget
 	// share is the limit, in bytes, of each executable when the maximum number of executables run.
 	share int64
 }
@@ -47,7 +48,7 @@ type Memory struct {
 // is large.
 func NewMemory(total int64, executables int) Memory {
 	total = max(total, minMemory)
-	return Memory{Budget: evaluation.NewBudget(total, executables), share: max(total/int64(executables), minMemory)}
+	return Memory{Budget: middleware.NewBudget(total, executables), share: max(total/int64(executables), minMemory)}
 }
 
 // Limit returns an evaluator that waits until memory for the request is available and then runs the program. If the program runs out of

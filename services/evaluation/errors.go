@@ -4,13 +4,8 @@
 package evaluation
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
-
-	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
 // NotFoundError reports that an evaluator does not know a function. It is the only error after which a chain tries the next evaluator.
@@ -58,33 +53,19 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("the maximum evaluation time of %v is over", e.Limit)
 }
 
-// CodeOK is the Code of an evaluation that succeeded.
-const CodeOK = "ok"
+// ExhaustedError reports that a call could not get enough memory. The call has failed, or did not run. Other calls are not affected.
+type ExhaustedError struct {
+	// Total is the size of the budget in bytes, or the call's limit if Waiting is 0.
+	Total int64
+	// Waiting is the maximum number of waiting calls, which was reached. It is 0 if the call used up its memory.
+	Waiting int
+}
 
-// Code returns the outcome of an evaluation as a word for metrics and traces: CodeOK, the failure's reason such as "exit_code", or the
-// kind of the error.
-func Code(resp Response, err error) string {
-	var start *StartError
-	switch {
-	case errors.As(err, new(*NotFoundError)):
-		return "not_found"
-	case errors.As(err, new(*BusyError)):
-		return "busy"
-	case errors.As(err, new(*ExhaustedError)):
-		return "memory"
-	case errors.Is(err, context.Canceled):
-		return "canceled"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*TimeoutError)):
-		return "deadline"
-	case errors.As(err, &start) && start.Rejected:
-		return "image_rejected"
-	case start != nil:
-		return "start_failed"
-	case err != nil:
-		return "error"
-	case resp.Report.GetFailure() == nil:
-		return CodeOK
+func (e *ExhaustedError) Error() string {
+	if e.Waiting == 0 {
+		return fmt.Sprintf("the function needs more than the %d MiB of memory that it may have: send it a smaller package, "+
+			"or give the server that runs it a larger memory limit", e.Total>>20)
 	}
-	name := evaluationv1.FailureReason_name[int32(resp.Report.GetFailure().GetReason())]
-	return strings.ToLower(strings.TrimPrefix(name, "FAILURE_REASON_"))
+	return fmt.Sprintf("%d calls wait already for a part of the %d MiB that calls may have in flight: try again later, "+
+		"or raise --max-bytes-in-flight with the memory limit", e.Waiting, e.Total>>20)
 }

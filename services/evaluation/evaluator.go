@@ -1,8 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package evaluation defines how functions are evaluated: requests, responses, errors, and wrappers that add behaviour to any evaluator.
-// Package services/render/runtime provides evaluators for callers.
+// Package evaluation defines how functions are evaluated: an [Evaluator] gets a [Request] and returns a [Response] or one of the errors
+// of this package.
+//
+// Package evaluation/remote has the evaluator for the functions of a function runner. Package render/runtime has the one for functions
+// that are linked into the program, and packages that use the functions of a pipeline are rendered by package render.
 package evaluation
 
 import (

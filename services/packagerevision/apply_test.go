@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/krmfn/krmfn/services/packagerevision"
-	"github.com/krmfn/krmfn/services/packagerevision/drafts"
 	"github.com/krmfn/krmfn/services/packagerevision/packagecontext"
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
@@ -127,7 +126,7 @@ func TestApplyTask(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			draft := drafts.NewMemory(nil)
+			draft := packagerevision.NewMemoryDraft(nil)
 			report, err := handler().ApplyTask(t.Context(), draft, tc.revision, tc.tasks)
 			checkError(t, err, "")
 			if draft.Open() {
@@ -169,7 +168,7 @@ func TestApplyTaskRollsBack(t *testing.T) {
 		{
 			"a package that is there", deployed,
 			[]packagerevision.Task{{Type: packagerevision.TaskInit, Mutation: packagerevision.Init{Name: "x"}.Mutate}},
-			faulty{Memory: drafts.NewMemory(map[string]string{"Kptfile": head})},
+			faulty{MemoryDraft: packagerevision.NewMemoryDraft(map[string]string{"Kptfile": head})},
 			"there is already a Kptfile",
 		},
 		{"no name", deployed, []packagerevision.Task{{Type: packagerevision.TaskInit, Mutation: packagerevision.Init{}.Mutate}}, faulty{}, "without a name"},
@@ -215,8 +214,8 @@ func TestApplyTaskRollsBack(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			draft := tc.host
-			if draft.Memory == nil {
-				draft.Memory = drafts.NewMemory(nil)
+			if draft.MemoryDraft == nil {
+				draft.MemoryDraft = packagerevision.NewMemoryDraft(nil)
 			}
 			before := draft.Published()
 			_, err := handler().ApplyTask(t.Context(), &draft, tc.revision, tc.tasks)
@@ -233,7 +232,7 @@ func TestApplyTaskRollsBack(t *testing.T) {
 func TestApplyTaskCanceled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	draft := &faulty{Memory: drafts.NewMemory(nil)}
+	draft := &faulty{MemoryDraft: packagerevision.NewMemoryDraft(nil)}
 	_, err := handler().ApplyTask(ctx, draft, draftRevision(), []packagerevision.Task{{
 		Type: packagerevision.TaskClone,
 		Mutation: func(context.Context, map[string]string) (map[string]string, error) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/krmfn/krmfn/services/packagerevision/drafts"
+	"github.com/krmfn/krmfn/services/packagerevision"
 )
 
 func TestCommentsAreRestored(t *testing.T) {
@@ -52,7 +52,7 @@ func TestCommentsAreRestored(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			// Without a Kptfile nothing is rendered.
-			draft := drafts.NewMemory(tc.before)
+			draft := packagerevision.NewMemoryDraft(tc.before)
 			_, err := handler().ReplaceResources(t.Context(), draft, draftRevision(), tc.after)
 			checkError(t, err, "")
 			checkFiles(t, "revision", tc.want, draft.Published())

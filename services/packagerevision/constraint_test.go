@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/packagerevision/drafts"
+	"github.com/krmfn/krmfn/services/packagerevision"
 )
 
 // tags are the tags of every repository.
@@ -25,7 +25,7 @@ func TestVersionConstraint(t *testing.T) {
 	}
 	h := handler()
 	h.Render.ImagePrefix, h.Render.Tags = reference.CatalogPrefix, tags{"v0.4.1", "v0.4.5", "v0.5.0"}
-	draft := drafts.NewMemory(files)
+	draft := packagerevision.NewMemoryDraft(files)
 	report, err := h.PatchKptfile(t.Context(), draft, draftRevision(), draftRevision())
 	checkError(t, err, "")
 	checkFiles(t, "a constraint", map[string]string{"Kptfile": files["Kptfile"], "a.yaml": shopCM}, draft.Published())
@@ -33,6 +33,6 @@ func TestVersionConstraint(t *testing.T) {
 		t.Errorf("report = %+v, want %s", report, want)
 	}
 	h.Render.Tags = nil
-	_, err = h.PatchKptfile(t.Context(), drafts.NewMemory(files), draftRevision(), draftRevision())
+	_, err = h.PatchKptfile(t.Context(), packagerevision.NewMemoryDraft(files), draftRevision(), draftRevision())
 	checkError(t, err, "is a version constraint, which cannot be resolved without a registry")
 }

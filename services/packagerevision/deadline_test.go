@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/packagerevision"
-	"github.com/krmfn/krmfn/services/packagerevision/drafts"
 	"github.com/krmfn/krmfn/services/render"
 )
 
@@ -21,13 +21,13 @@ import (
 func TestDeadlineLeavesDraftUnchanged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := &packagerevision.Handler{Render: render.Options{Evaluator: evaluation.InTime(evaluation.Func(
+		h := &packagerevision.Handler{Render: render.Options{Evaluator: middleware.InTime(evaluation.Func(
 			func(ctx context.Context, _ evaluation.Request) (evaluation.Response, error) {
 				<-ctx.Done()
 				return evaluation.Response{}, ctx.Err()
 			}))}}
 		before := map[string]string{"Kptfile": head + pipeline, "a.yaml": cm}
-		draft := drafts.NewMemory(before)
+		draft := packagerevision.NewMemoryDraft(before)
 		revision := draftRevision()
 		revision.Annotations = map[string]string{packagerevision.PushOnRenderFailureAnnotation: "true"}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

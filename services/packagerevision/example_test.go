@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/krmfn/krmfn/services/packagerevision"
-	"github.com/krmfn/krmfn/services/packagerevision/drafts"
 	"github.com/krmfn/krmfn/services/packagerevision/packagecontext"
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
@@ -27,7 +26,7 @@ func ExampleHandler() {
 	}
 
 	// A task creates the revision. Without a task, the package is empty.
-	draft := drafts.NewMemory(nil)
+	draft := packagerevision.NewMemoryDraft(nil)
 	if _, err := handler.ApplyTask(ctx, draft, revision, nil); err != nil {
 		log.Fatal(err)
 	}
@@ -35,7 +34,7 @@ func ExampleHandler() {
 	fmt.Println("created", slices.Sorted(maps.Keys(files)))
 
 	// The owner changes labels of the Kptfile.
-	draft = drafts.NewMemory(files)
+	draft = packagerevision.NewMemoryDraft(files)
 	labelled := revision
 	labelled.Kptfile = kptfile.Patch{Labels: map[string]string{"team": "shop"}}
 	if _, err := handler.PatchKptfile(ctx, draft, revision, labelled); err != nil {
@@ -44,7 +43,7 @@ func ExampleHandler() {
 	fmt.Println("patched", draft.Reasons())
 
 	// A user pushes other files.
-	draft = drafts.NewMemory(draft.Published())
+	draft = packagerevision.NewMemoryDraft(draft.Published())
 	files = draft.Published()
 	files["service.yaml"] = "apiVersion: v1\nkind: Service\nmetadata:\n  name: shop\n"
 	if _, err := handler.ReplaceResources(ctx, draft, labelled, files); err != nil {

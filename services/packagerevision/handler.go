@@ -5,7 +5,8 @@
 // the task that creates a revision, patches the Kptfile of a revision, and replaces the resources of a revision. Each operation
 // renders the package.
 //
-// To begin, implement [Draft] for the host's revisions, or use one of package drafts, and call the methods of [Handler].
+// To begin, implement [Draft] for the host's revisions, or use a [MemoryDraft], and call the methods of
+// [Handler].
 package packagerevision
 
 import (
@@ -13,7 +14,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/services/packagerevision/packagecontext"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
@@ -39,7 +40,7 @@ func (h *Handler) render(ctx context.Context, files map[string]string) (map[stri
 	options.Topmost = true
 	result, err := render.Package(ctx, source, options)
 	// An evaluator may return a timeout error shortly before the deadline.
-	if evaluation.OutOfTime(ctx, err) {
+	if middleware.OutOfTime(ctx, err) {
 		<-ctx.Done()
 		return nil, nil, fmt.Errorf("render the package: %w", context.Cause(ctx))
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/krmfn/krmfn/internal/functiontest"
 	"github.com/krmfn/krmfn/services/packagerevision"
-	"github.com/krmfn/krmfn/services/packagerevision/drafts"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
@@ -39,7 +38,7 @@ func draftRevision() packagerevision.Revision {
 
 // faulty is a draft whose host returns errors.
 type faulty struct {
-	*drafts.Memory
+	*packagerevision.MemoryDraft
 	update, close, discard error
 }
 
@@ -47,18 +46,18 @@ func (f *faulty) Update(ctx context.Context, files map[string]string, reason pac
 	if f.update != nil {
 		return f.update
 	}
-	return f.Memory.Update(ctx, files, reason)
+	return f.MemoryDraft.Update(ctx, files, reason)
 }
 
 func (f *faulty) Close(ctx context.Context) error {
 	if f.close != nil {
 		return f.close
 	}
-	return f.Memory.Close(ctx)
+	return f.MemoryDraft.Close(ctx)
 }
 
 func (f *faulty) Discard(ctx context.Context) error {
-	return errors.Join(ctx.Err(), f.discard, f.Memory.Discard(ctx))
+	return errors.Join(ctx.Err(), f.discard, f.MemoryDraft.Discard(ctx))
 }
 
 func checkFiles(t *testing.T, what string, want, got map[string]string) {

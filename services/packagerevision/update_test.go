@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/services/packagerevision"
-	"github.com/krmfn/krmfn/services/packagerevision/drafts"
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
@@ -22,7 +21,7 @@ func TestPatchKptfile(t *testing.T) {
 	labelled := draftRevision()
 	labelled.Kptfile = kptfile.Patch{Labels: map[string]string{"new": "y"}}
 
-	draft := drafts.NewMemory(before)
+	draft := packagerevision.NewMemoryDraft(before)
 	report, err := handler().PatchKptfile(t.Context(), draft, draftRevision(), labelled)
 	checkError(t, err, "")
 	checkFiles(t, "a draft is patched and rendered", map[string]string{"Kptfile": head + "  labels:\n    new: \"y\"\n" + pipeline, "a.yaml": shopCM}, draft.Published())
@@ -33,7 +32,7 @@ func TestPatchKptfile(t *testing.T) {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
 
-	draft = drafts.NewMemory(before)
+	draft = packagerevision.NewMemoryDraft(before)
 	report, err = handler().PatchKptfile(t.Context(), draft, packagerevision.Revision{Lifecycle: "Proposed"}, labelled)
 	checkError(t, err, "")
 	checkFiles(t, "what is no draft stays", before, draft.Published())
@@ -53,10 +52,10 @@ func TestPatchKptfileErrors(t *testing.T) {
 		want   string
 		report bool
 	}{
-		{"the render", faulty{Memory: drafts.NewMemory(broken)}, "Error rendering package in kpt function pipeline. Package NOT pushed to remote. " +
+		{"the render", faulty{MemoryDraft: packagerevision.NewMemoryDraft(broken)}, "Error rendering package in kpt function pipeline. Package NOT pushed to remote. " +
 			"Fix locally (until 'kpt fn render' succeeds) and retry. Details: fn.render: pkg /:\n\tpkg.render:\n\tpipeline.run: ", true},
-		{"the host's update", faulty{Memory: drafts.NewMemory(fine), update: errors.New("disk full")}, "update the draft: disk full", true},
-		{"the host's push", faulty{Memory: drafts.NewMemory(fine), close: errors.New("no route")}, "failed to push package to remote: no route", true},
+		{"the host's update", faulty{MemoryDraft: packagerevision.NewMemoryDraft(fine), update: errors.New("disk full")}, "update the draft: disk full", true},
+		{"the host's push", faulty{MemoryDraft: packagerevision.NewMemoryDraft(fine), close: errors.New("no route")}, "failed to push package to remote: no route", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +74,7 @@ func TestReplaceResources(t *testing.T) {
 	t.Parallel()
 	before := map[string]string{"Kptfile": head + pipeline, "a.yaml": cm, "old.yaml": cm}
 	after := map[string]string{"Kptfile": strings.Replace(head, " # mine", "", 1) + pipeline, "b.yaml": strings.Replace(cm, " # where", "", 1), "c.txt": "new"}
-	draft := drafts.NewMemory(before)
+	draft := packagerevision.NewMemoryDraft(before)
 	report, err := handler().ReplaceResources(t.Context(), draft, draftRevision(), after)
 	checkError(t, err, "")
 	checkFiles(t, "revision", map[string]string{"Kptfile": head + pipeline, "b.yaml": shopCM, "c.txt": "new"}, draft.Published())
@@ -83,7 +82,7 @@ func TestReplaceResources(t *testing.T) {
 		t.Errorf("draft open = %t, report = %v", draft.Open(), report)
 	}
 
-	draft = drafts.NewMemory(before)
+	draft = packagerevision.NewMemoryDraft(before)
 	report, err = handler().ReplaceResources(t.Context(), draft, draftRevision(), map[string]string{"Kptfile": head})
 	if checkError(t, err, ""); report != nil {
 		t.Errorf("report = %v, want nil", report)
@@ -138,7 +137,7 @@ func TestReplaceResourcesErrors(t *testing.T) {
 			t.Parallel()
 			old := "apiVersion: v1\nkind: Secret\nmetadata:\n  name: old\n"
 			draft := tc.host
-			draft.Memory = drafts.NewMemory(map[string]string{"Kptfile": head, "a.yaml": old})
+			draft.MemoryDraft = packagerevision.NewMemoryDraft(map[string]string{"Kptfile": head, "a.yaml": old})
 			report, err := handler().ReplaceResources(t.Context(), &draft, tc.revision, tc.files)
 			checkError(t, err, tc.want)
 			if tc.as != nil && !errors.As(err, tc.as) {
@@ -168,7 +167,7 @@ func TestReplaceResourcesCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	before := map[string]string{"Kptfile": head}
-	draft := drafts.NewMemory(before)
+	draft := packagerevision.NewMemoryDraft(before)
 	report, err := handler().ReplaceResources(ctx, draft, draftRevision(), map[string]string{"Kptfile": head + pipeline, "a.yaml": cm})
 	if !errors.Is(err, context.Canceled) || report != nil || !draft.Open() {
 		t.Errorf("ReplaceResources() = %v, report = %v, draft open = %t", err, report, draft.Open())

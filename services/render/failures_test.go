@@ -15,13 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/krmfn/krmfn/internal/commandline"
 	"github.com/krmfn/krmfn/internal/process"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
-	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 func TestFailures(t *testing.T) {
@@ -221,7 +221,7 @@ func TestCommandLinesAreCheckedFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := render.Package(t.Context(), source, render.Options{Exec: runtime.Exec{Runner: processes, Env: os.Environ()}})
+	result, err := render.Package(t.Context(), source, render.Options{Exec: commandline.Evaluator{Runner: processes, Env: os.Environ()}})
 	if err == nil || !strings.HasSuffix(err.Error(), `pipeline.run: exec command "sh -c 'x" must be valid: EOF found when expecting closing quote`) {
 		t.Errorf("error = %v, want an invalid exec command", err)
 	}

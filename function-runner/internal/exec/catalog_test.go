@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/evaluation"
@@ -97,7 +98,7 @@ func TestOtherVersionIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: evaluation.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1)},
+	e := New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: middleware.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1)},
 		nil, "r.io", slog.New(slog.DiscardHandler))
 	e.load([]Executable{{Path: path, Version: "v0.2.0", Implementation: "fn v0.2.0", Images: []string{"fn:v0.2", "fn:v0.1.5"}}})
 	e.Configure([]Executable{{Path: path, Implementation: "good", Images: []string{"other:v9.9.9", "other:v0.2.0"}}})
@@ -118,7 +119,7 @@ func TestLoadBesideObjects(t *testing.T) {
 	file := dir + "/config.yaml"
 	write(t, file, "functions:\n- function: good\n  images: ['r.io/a:v1', 'r.io/b:v1']\n")
 	var log bytes.Buffer
-	e := New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: evaluation.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1)}, nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)))
+	e := New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: middleware.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1)}, nil, "r.io", slog.New(slog.NewTextHandler(&log, nil)))
 	path, err := FindExecutable(dir, "nested/good")
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/krmfn/krmfn/function-runner/internal/memo"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
@@ -28,7 +29,7 @@ type Processes interface {
 // Limits are the limits and caches that all executables share.
 type Limits struct {
 	// Gate limits the number of running executables and of waiting calls. Memory must be sized for the same number of executables.
-	Gate   *evaluation.Gate
+	Gate   *middleware.Gate
 	Memory process.Memory
 	// Memo caches the results of deterministic executables. Nil disables the result cache. Cached results need neither Gate nor Memory.
 	Memo *memo.Cache

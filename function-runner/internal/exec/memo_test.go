@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/krmfn/krmfn/function-runner/internal/memo"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/internal/process/programtest"
 	"github.com/krmfn/krmfn/internal/traits"
@@ -44,7 +45,7 @@ func newRemembering(t *testing.T, declared traits.Traits) *remembering {
 	// A standby process is already waiting. It must not answer for a program that has changed since.
 	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir(), Standby: process.Standby{Processes: 1}})
 	t.Cleanup(runner.Close)
-	limits := Limits{Gate: evaluation.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1), Memo: answers}
+	limits := Limits{Gate: middleware.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1), Memo: answers}
 	r.Evaluator = New(runner, limits, []string{"PATH=/bin:/usr/bin"}, "r.io", slog.New(slog.DiscardHandler),
 		Executable{Name: "fn", Path: r.path, Images: []string{"fn:v1", "fn:v2"}, Traits: declared, Implementation: "program"},
 		Executable{Name: "link", Path: filepath.Join(r.dir, "link"), Images: []string{"link:v1"}, Traits: declared})

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
@@ -54,7 +55,7 @@ func loader(t *testing.T, strict bool) (l *Loader, e *Evaluator, file string, lo
 	t.Helper()
 	log = &logLines{lines: make(chan string, 100)}
 	file = filepath.Join(t.TempDir(), "config.yaml")
-	e = New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: evaluation.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1)}, []string{"PATH=/bin:/usr/bin"}, "pre.fix", slog.New(slog.NewTextHandler(log, nil)))
+	e = New(process.NewRunner(process.Options{ScratchRoot: t.TempDir()}), Limits{Gate: middleware.NewGate(1, 1), Memory: process.NewMemory(1<<30, 1)}, []string{"PATH=/bin:/usr/bin"}, "pre.fix", slog.New(slog.NewTextHandler(log, nil)))
 	c := Config{File: file, Dir: executables(t), Strict: strict}
 	return NewLoader(e, c), e, file, log
 }

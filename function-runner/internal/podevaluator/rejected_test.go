@@ -10,6 +10,7 @@ import (
 
 	"github.com/krmfn/krmfn/internal/images/policy"
 	"github.com/krmfn/krmfn/internal/images/registry"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
@@ -22,7 +23,7 @@ func TestCodeOfStartErrors(t *testing.T) {
 	} {
 		for _, err := range errs {
 			started := (&call{}).startError(fmt.Errorf("look up: %w", err))
-			if got := evaluation.Code(evaluation.Response{}, started); got != want {
+			if got := middleware.Code(evaluation.Response{}, started); got != want {
 				t.Errorf("Code() of %T = %s, want %s", err, got, want)
 			}
 		}

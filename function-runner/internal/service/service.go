@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/krmfn/krmfn/internal/images/policy"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/porch"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
@@ -38,7 +39,7 @@ type Evaluator struct {
 	Functions Functions
 	// Budget limits the memory for the lists of all calls. Evaluator reserves it for streamed lists. The server has reserved it before
 	// for unary calls.
-	Budget *evaluation.Budget
+	Budget *middleware.Budget
 	// MaxListSize is the maximum size of a streamed ResourceList and of its output, in bytes.
 	MaxListSize int64
 	// MaxMessageSize is the maximum size of a message, in bytes.

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/krmfn/krmfn/function-runner/internal/service"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
@@ -141,7 +142,7 @@ func echo(_ context.Context, req evaluation.Request) (evaluation.Response, error
 
 func newEvaluator(evaluate evaluation.Func) *service.Evaluator {
 	return &service.Evaluator{
-		Evaluator: evaluate, Budget: evaluation.NewBudget(listSize, 10), MaxListSize: listSize, MaxMessageSize: 1 << 20,
+		Evaluator: evaluate, Budget: middleware.NewBudget(listSize, 10), MaxListSize: listSize, MaxMessageSize: 1 << 20,
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
@@ -37,7 +38,7 @@ const (
 // admission admits calls by the size of their requests. The size is known only after a request has been read. Therefore few
 // requests are read at a time, and those that have been read wait for their reservation before the next ones are read.
 type admission struct {
-	budget  *evaluation.Budget
+	budget  *middleware.Budget
 	reading *peerQueues
 	weigh   func(proto.Message) int64
 	// within is the maximum duration of reading a request.

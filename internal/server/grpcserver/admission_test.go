@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
-	"github.com/krmfn/krmfn/services/evaluation"
 )
 
 // Calls above the budget wait. Only a few of their requests are read. Calls above the maximum number of waiting ones are
@@ -26,7 +26,7 @@ func TestAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = callOverhead + 6                     // of a request with only an image of four letters
 		const running, read, unread = 2, size / 1000, 200 // half of the budget, in messages of at most 1000 bytes
-		budget := evaluation.NewBudget(2*size, unread)
+		budget := middleware.NewBudget(2*size, unread)
 		h := startWith(t, Options{Budget: budget})
 		defer h.end(t)
 		errs := make(chan error, running+read+unread)
@@ -75,7 +75,7 @@ func TestAdmissionWeighs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const weight = 1000
-		budget := evaluation.NewBudget(10*callOverhead, 10)
+		budget := middleware.NewBudget(10*callOverhead, 10)
 		h := startWith(t, Options{Budget: budget, Weigh: func(proto.Message) int64 { return weight }})
 		defer h.end(t)
 		done := make(chan error, 1)
@@ -94,7 +94,7 @@ func TestAdmissionWeighs(t *testing.T) {
 // With a budget, unary calls behave as without.
 func TestAdmissionKeepsUnarySemantics(t *testing.T) {
 	t.Parallel()
-	h := startWith(t, Options{Budget: evaluation.NewBudget(1, 10)})
+	h := startWith(t, Options{Budget: middleware.NewBudget(1, 10)})
 	defer h.end(t)
 	if err := h.call(t, ""); err != nil {
 		t.Error(err)

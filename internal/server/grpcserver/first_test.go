@@ -20,9 +20,9 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
-	"github.com/krmfn/krmfn/services/evaluation"
 )
 
 // silent starts a call that sends no message.
@@ -182,7 +182,7 @@ func TestLastingStreamsAreLimited(t *testing.T) {
 func TestHeadersAreLimited(t *testing.T) {
 	t.Parallel()
 	probes := bufconn.Listen(1 << 16)
-	h := startWith(t, Options{Guard: Guard{Health: probes}, Budget: evaluation.NewBudget(1, 1)})
+	h := startWith(t, Options{Guard: Guard{Health: probes}, Budget: middleware.NewBudget(1, 1)})
 	defer h.end(t)
 	health := healthConn(t, probes)
 	defer health.Close() //nolint:errcheck // the connection is not used any more

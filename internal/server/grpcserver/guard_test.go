@@ -19,8 +19,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
-	"github.com/krmfn/krmfn/services/evaluation"
 )
 
 // Unauthorised calls are rejected before the request is read, for unary methods and streams. Health is open to all.
@@ -34,7 +34,7 @@ func TestPermit(t *testing.T) {
 		asked = append(asked, method)
 		return status.Error(codes.PermissionDenied, "not you")
 	}
-	budget := evaluation.NewBudget(1, 1)
+	budget := middleware.NewBudget(1, 1)
 	h := startWith(t, Options{Guard: Guard{Permit: permit}, Budget: budget})
 	defer h.end(t)
 	// If the request were read, the call would be rejected for its size.

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/peer"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/server/connections"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
@@ -18,7 +19,7 @@ import (
 type peerQueues struct {
 	// readers and waiting are the limits of one peer.
 	readers, waiting int
-	reading          *evaluation.Gate
+	reading          *middleware.Gate
 
 	mu    sync.Mutex
 	count int
@@ -27,7 +28,7 @@ type peerQueues struct {
 
 // peerQueue holds the calls of one peer.
 type peerQueue struct {
-	*evaluation.Gate
+	*middleware.Gate
 	count int
 }
 
@@ -36,7 +37,7 @@ func reservedForOthers(limit int) int { return limit/4 + 1 }
 
 func newPeerQueues(readers, waiting int) *peerQueues {
 	// All calls that may wait at the peers' gates fit into the common gate.
-	gate := evaluation.NewGate(readers+reservedForOthers(readers), readers+waiting+reservedForOthers(waiting))
+	gate := middleware.NewGate(readers+reservedForOthers(readers), readers+waiting+reservedForOthers(waiting))
 	return &peerQueues{readers: readers, waiting: waiting, reading: gate, peers: map[string]*peerQueue{}}
 }
 
@@ -83,7 +84,7 @@ func (q *peerQueues) arrive(ctx context.Context) (own *peerQueue, depart func(),
 		return nil, nil, &evaluation.BusyError{Running: q.readers, Waiting: q.waiting}
 	}
 	if own == nil {
-		own = &peerQueue{Gate: evaluation.NewGate(q.readers, q.waiting)}
+		own = &peerQueue{Gate: middleware.NewGate(q.readers, q.waiting)}
 		q.peers[host] = own
 	}
 	q.count++

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/internal/middleware"
 )
 
 const (
@@ -62,7 +62,7 @@ type Options struct {
 	KeepConnections bool
 	// Budget limits the memory of all requests until they are answered; nil means no limit. Streaming methods must reserve
 	// memory themselves.
-	Budget *evaluation.Budget
+	Budget *middleware.Budget
 	// Weigh returns the weight of a request in the budget, in bytes, if it exceeds the request's size. Nil means the size.
 	Weigh func(request proto.Message) int64
 	// Guard secures connections and authorises callers.

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/evaluator"
-	"github.com/krmfn/krmfn/services/evaluation"
 )
 
 // Clients that start calls and send no request are cut off, so that requests of other clients are read.
@@ -23,7 +23,7 @@ func TestSlowSendersAreCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const readers = 4
-		h := startWith(t, Options{Budget: evaluation.NewBudget(1, 10)})
+		h := startWith(t, Options{Budget: middleware.NewBudget(1, 10)})
 		defer h.end(t)
 		slow := make([]grpc.ClientStream, readers)
 		for i := range slow {
@@ -52,7 +52,7 @@ func TestSlowSendersAreCutOff(t *testing.T) {
 func TestCallsThatRunAreNotCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := startWith(t, Options{Budget: evaluation.NewBudget(1, 10)})
+		h := startWith(t, Options{Budget: middleware.NewBudget(1, 10)})
 		defer h.end(t)
 		done := make(chan error, 1)
 		go func() { done <- h.call(t, "wait") }()

@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/internal/middleware"
 )
 
 // ObserveBudgets measures, for budgets by their names:
@@ -18,7 +18,7 @@ import (
 //   - krm_memory_budget_bytes (budget): what there is
 //   - krm_memory_reserved_bytes (budget): what calls have of it
 //   - krm_memory_waiting_bytes (budget): what calls wait for
-func ObserveBudgets(provider metric.MeterProvider, budgets map[string]*evaluation.Budget) error {
+func ObserveBudgets(provider metric.MeterProvider, budgets map[string]*middleware.Budget) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/internal/server/telemetry")
 	unit := metric.WithUnit("By")
 	total, err1 := meter.Int64ObservableGauge("krm_memory_budget_bytes", unit, metric.WithDescription("Memory that calls share."))

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
@@ -24,7 +25,7 @@ const knownImages = 1000
 
 // WithMetrics counts evaluations and measures where their time goes:
 //
-//   - krm_function_requests (image, code): evaluations that ended; see evaluation.Code
+//   - krm_function_requests (image, code): evaluations that ended; see middleware.Code
 //   - krm_function_duration (image, phase), seconds: phases queue, start, execute, and total; only the last of answers that were kept
 //   - krm_function_running: evaluations that have begun and not ended
 //
@@ -49,7 +50,7 @@ func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluat
 		defer running.Add(ctx, -1)
 		resp, err := e.Evaluate(ctx, req)
 		name := attribute.String("image", repository(repositories, req.Image, resp, err))
-		requests.Add(ctx, 1, metric.WithAttributes(name, attribute.String("code", evaluation.Code(resp, err))))
+		requests.Add(ctx, 1, metric.WithAttributes(name, attribute.String("code", middleware.Code(resp, err))))
 		record := func(phase string, d time.Duration) {
 			durations.Record(ctx, d.Seconds(), metric.WithAttributes(name, attribute.String("phase", phase)))
 		}

@@ -10,14 +10,14 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/internal/middleware"
 )
 
 // ObserveGates measures, for gates by what runs behind them, such as executables:
 //
 //   - krm_calls_running, krm_calls_running_max (kind): how many run, and how many may
 //   - krm_calls_waiting, krm_calls_waiting_max (kind): how many wait for a slot, and how many may
-func ObserveGates(provider metric.MeterProvider, gates map[string]*evaluation.Gate) error {
+func ObserveGates(provider metric.MeterProvider, gates map[string]*middleware.Gate) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/internal/server/telemetry")
 	running, err1 := meter.Int64ObservableGauge("krm_calls_running", metric.WithDescription("Calls that run."))
 	maxRunning, err2 := meter.Int64ObservableGauge("krm_calls_running_max", metric.WithDescription("Calls that may run at once."))

@@ -20,8 +20,8 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/embedded"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/remote"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // The test's program is what the runner starts as functions.
@@ -44,7 +44,7 @@ func config(t *testing.T) embedded.Config {
 }
 
 // start starts a runner and connects to it.
-func start(t *testing.T, c embedded.Config) *runtime.GRPC {
+func start(t *testing.T, c embedded.Config) *remote.Client {
 	t.Helper()
 	r, err := embedded.Start(t.Context(), c)
 	if err != nil {
@@ -63,7 +63,7 @@ func start(t *testing.T, c embedded.Config) *runtime.GRPC {
 			t.Errorf("%s is still there: %v", dir, err)
 		}
 	})
-	return runtime.NewGRPC(conn, runtime.Limits{})
+	return remote.New(conn, remote.Limits{})
 }
 
 const list = `apiVersion: config.kubernetes.io/v1
@@ -158,7 +158,7 @@ func TestOutlivesItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := runtime.NewGRPC(conn, runtime.Limits{}).ListFunctions(t.Context()); err != nil {
+	if _, err := remote.New(conn, remote.Limits{}).ListFunctions(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := errors.Join(conn.Close(), r.Close()); err != nil {

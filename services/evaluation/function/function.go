@@ -66,12 +66,16 @@ type Function struct {
 
 	// Traits are the function's declarations. A function that declares Worker can answer many calls in one process, one at a time. Its
 	// Process must not leave state behind that another call could observe.
-	Traits traits.Traits `json:"-"`
+	Traits Traits `json:"-"`
 
 	// ProcessMemory is the memory limit, in bytes, of a separate process for the function. 0 means no limit. Set it for functions whose
 	// input can make them allocate any amount.
 	ProcessMemory uint64 `json:"-"`
 }
+
+// Traits are what a function declares about itself so that it can run faster. The zero value declares nothing: each call gets a process
+// of its own.
+type Traits = traits.Traits
 
 // Tags returns the image tags of this implementation, as opposed to other versions: the version and its shorter form, such as "v0.4".
 func (f Function) Tags() []string { return reference.VersionTags(f.Version) }

@@ -1,11 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runtime has the function runtimes that a render uses to evaluate the functions of a pipeline. Each runtime is an
-// evaluation.Evaluator.
-//
-// [Builtin] evaluates functions that are linked into the program, [Program] runs functions of a multi-call executable, [GRPC]
-// sends functions to a function runner, [Exec] runs command lines, and [Multi] tries several runtimes in order.
+// Package runtime has the function runtimes of a render. [Builtin] evaluates functions that are linked into the program, and [Multi] tries
+// several runtimes in order: for example Builtin, and then the function runner of package evaluation/remote.
 package runtime
 
 import (

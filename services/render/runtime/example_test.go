@@ -17,6 +17,7 @@ import (
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function"
+	"github.com/krmfn/krmfn/services/evaluation/remote"
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
@@ -24,7 +25,7 @@ import (
 func ExampleMulti() {
 	address, stop := startRunner()
 	defer stop()
-	conn, err := runtime.Dial(address, runtime.Limits{})
+	conn, err := remote.Dial(address, remote.Limits{})
 	if err != nil {
 		log.Panic(err)
 	}
@@ -36,7 +37,7 @@ func ExampleMulti() {
 	}
 	evaluator := runtime.Multi{
 		runtime.Builtin{Functions: function.NewSet(noop)},
-		runtime.NewGRPC(conn, runtime.Limits{}),
+		remote.New(conn, remote.Limits{}),
 	}
 	for _, image := range []string{"noop", "registry.example.com/other:v1"} {
 		response, err := evaluator.Evaluate(context.Background(), evaluation.Request{

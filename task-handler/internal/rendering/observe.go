@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
@@ -84,7 +85,7 @@ func failure(report *renderstatus.Report, reasons bool) (attrs []slog.Attr) {
 	return attrs
 }
 
-// code returns how a render ended, in the words of evaluation.Code; "invalid" and "failed" are about the package.
+// code returns how a render ended, in the words of middleware.Code; "invalid" and "failed" are about the package.
 func code(result Result, err error) string {
 	switch {
 	case errors.As(err, new(*InputError)):
@@ -94,5 +95,5 @@ func code(result Result, err error) string {
 	case err == nil && result.Report.Error != "":
 		return "failed"
 	}
-	return evaluation.Code(evaluation.Response{}, err)
+	return middleware.Code(evaluation.Response{}, err)
 }

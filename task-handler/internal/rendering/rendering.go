@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
-	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/services/render/renderstatus"
@@ -74,7 +74,7 @@ func (e *TimeoutError) Error() string {
 
 // Limited sends renders through a gate, which bounds how many run and wait, and ends those that take longer than limit with
 // a *TimeoutError. The caller's own deadline still holds where it is shorter.
-func Limited(r Renderer, gate *evaluation.Gate, limit time.Duration) Renderer {
+func Limited(r Renderer, gate *middleware.Gate, limit time.Duration) Renderer {
 	cause := &TimeoutError{Limit: limit}
 	return func(ctx context.Context, req Request) (Result, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, limit, cause)
@@ -108,7 +108,7 @@ func New(options render.Options) Renderer {
 			after, err = req.Moment.do(ctx, source, o, &result)
 		}
 		// The end of the caller's time is no verdict on the package.
-		if evaluation.OutOfTime(ctx, cmp.Or(err, result.Failure)) {
+		if middleware.OutOfTime(ctx, cmp.Or(err, result.Failure)) {
 			<-ctx.Done()
 			return Result{}, context.Cause(ctx)
 		}

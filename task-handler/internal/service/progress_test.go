@@ -12,8 +12,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
-	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
@@ -49,7 +49,7 @@ func TestSlowReadersHoldNoRender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rendered := false
 		h := &TaskHandler{
-			Budget: evaluation.NewBudget(1, 1), Receiving: evaluation.NewGate(1, 1), MaxPackageSize: 1, MaxFiles: 1, MaxMessageSize: 1,
+			Budget: middleware.NewBudget(1, 1), Receiving: middleware.NewGate(1, 1), MaxPackageSize: 1, MaxFiles: 1, MaxMessageSize: 1,
 			Renderer: func(_ context.Context, req rendering.Request) (rendering.Result, error) {
 				for range 3 {
 					req.Observe(&render.PackageStarted{})
@@ -81,7 +81,7 @@ func TestRenderEndsWithItsClient(t *testing.T) {
 	gone := errors.New("the client is gone")
 	var cause error
 	h := &TaskHandler{
-		Budget: evaluation.NewBudget(1, 1), Receiving: evaluation.NewGate(1, 1), MaxPackageSize: 1, MaxFiles: 1, MaxMessageSize: 1,
+		Budget: middleware.NewBudget(1, 1), Receiving: middleware.NewGate(1, 1), MaxPackageSize: 1, MaxFiles: 1, MaxMessageSize: 1,
 		Renderer: func(ctx context.Context, req rendering.Request) (rendering.Result, error) {
 			req.Observe(&render.PackageStarted{})
 			<-ctx.Done()

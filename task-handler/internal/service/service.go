@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	"github.com/krmfn/krmfn/internal/server/memory"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
@@ -29,11 +30,11 @@ type TaskHandler struct {
 	// Renderer renders.
 	Renderer rendering.Renderer
 	// Budget is shared by the packages of all calls. Those of streamed ones take their parts here; others have theirs by then.
-	Budget *evaluation.Budget
+	Budget *middleware.Budget
 	// Pressure is told of the memory that calls take.
 	Pressure memory.Pressure
 	// Receiving bounds how many packages are received at once, which are not in the budget until they are there.
-	Receiving *evaluation.Gate
+	Receiving *middleware.Gate
 	// MaxPackageSize is the most bytes of the files of a streamed package. MaxFiles is the most files of any.
 	MaxPackageSize int64
 	MaxFiles       int

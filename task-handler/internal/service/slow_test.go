@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/taskhandler/v1/taskhandlerv1grpc"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
-	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
@@ -34,7 +34,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				h := &TaskHandler{
-					Budget: evaluation.NewBudget(size, 1), Receiving: evaluation.NewGate(1, 1), MaxPackageSize: size, MaxFiles: 1, MaxMessageSize: size,
+					Budget: middleware.NewBudget(size, 1), Receiving: middleware.NewGate(1, 1), MaxPackageSize: size, MaxFiles: 1, MaxMessageSize: size,
 					Renderer: func(context.Context, rendering.Request) (rendering.Result, error) {
 						return rendering.Result{Changes: []packages.Change{{Path: "a", After: make([]byte, size)}}}, nil
 					},

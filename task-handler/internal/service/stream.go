@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/server/grpcserver"
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
-	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/render/packages"
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
@@ -95,7 +95,7 @@ func (h *TaskHandler) sendChanges(stream renderStream, changes []packages.Change
 
 // admit receives a request and reserves the memory for its render. The size of a package is known only when it is there: few are
 // received at once, each holds its place until it has its part of the budget, and none waits for a place while it holds a part.
-func (h *TaskHandler) admit(stream renderStream) (*taskhandlerv1.RenderOptions, []packages.File, *evaluation.Reservation, error) {
+func (h *TaskHandler) admit(stream renderStream) (*taskhandlerv1.RenderOptions, []packages.File, *middleware.Reservation, error) {
 	leave, _, err := h.Receiving.Enter(stream.Context())
 	if err != nil {
 		return nil, nil, nil, statusOf(err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/internal/process/worker"
 	"github.com/krmfn/krmfn/internal/server/telemetry"
@@ -56,11 +57,11 @@ func TestPrometheus(t *testing.T) {
 	for _, image := range []string{"r.io/fn:v1", "unknown"} {
 		_, _ = e.Evaluate(t.Context(), evaluation.Request{Image: image})
 	}
-	budget := evaluation.NewBudget(100, 1)
+	budget := middleware.NewBudget(100, 1)
 	if _, err := budget.Reserve(t.Context(), 40); err != nil {
 		t.Fatal(err)
 	}
-	if err := telemetry.ObserveBudgets(tel.Metrics, map[string]*evaluation.Budget{"requests": budget}); err != nil {
+	if err := telemetry.ObserveBudgets(tel.Metrics, map[string]*middleware.Budget{"requests": budget}); err != nil {
 		t.Fatal(err)
 	}
 	if err := telemetry.ObserveWorkers(tel.Metrics, func() worker.Stats { return worker.Stats{Workers: 1, Started: 2, Calls: 3, Refused: 4} }, 5); err != nil {
@@ -69,13 +70,13 @@ func TestPrometheus(t *testing.T) {
 	if err := telemetry.ObserveStandby(tel.Metrics, standby{}); err != nil {
 		t.Fatal(err)
 	}
-	gate := evaluation.NewGate(6, 7)
+	gate := middleware.NewGate(6, 7)
 	leave, _, err := gate.Enter(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer leave()
-	if err := telemetry.ObserveGates(tel.Metrics, map[string]*evaluation.Gate{"executables": gate}); err != nil {
+	if err := telemetry.ObserveGates(tel.Metrics, map[string]*middleware.Gate{"executables": gate}); err != nil {
 		t.Fatal(err)
 	}
 	tel.Reloads.Record("good", false, nil)

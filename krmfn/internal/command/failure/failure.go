@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/krmfn/krmfn/services/evaluation/remote"
 	"github.com/krmfn/krmfn/services/render/packages"
-	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // The exit codes of krmfn.
@@ -131,7 +131,7 @@ func Code(ctx context.Context, err error) int {
 
 // isRunnerFailure tells whether the function runner, rather than a function, answered with an error.
 func isRunnerFailure(err error) bool {
-	if errors.As(err, new(*runtime.SizeError)) {
+	if errors.As(err, new(*remote.SizeError)) {
 		return true
 	}
 	var answer interface{ GRPCStatus() *status.Status }

@@ -22,6 +22,7 @@ import (
 	"github.com/krmfn/krmfn/functions"
 	"github.com/krmfn/krmfn/functions/kubeconform"
 	"github.com/krmfn/krmfn/functions/renderhelmchart"
+	"github.com/krmfn/krmfn/internal/commandline"
 	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/internal/images/tags"
 	"github.com/krmfn/krmfn/internal/process"
@@ -33,6 +34,7 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/remote"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/runtime"
@@ -72,11 +74,11 @@ func connectBuiltin(ctx context.Context, p *program.Program, f *Flags) (Runtime,
 	if err != nil {
 		return nil, nil, failure.Runner(err)
 	}
-	conn, err := runtime.Dial(own.Target(), f.Limits)
+	conn, err := remote.Dial(own.Target(), f.Limits)
 	if err != nil {
 		return nil, nil, errors.Join(failure.Runner(err), own.Close())
 	}
-	return embeddedRuntime{runtime.NewGRPC(conn, f.Limits), f.strictVersions}, func() { p.Warn(errors.Join(conn.Close(), own.Close())) }, nil
+	return embeddedRuntime{remote.New(conn, f.Limits), f.strictVersions}, func() { p.Warn(errors.Join(conn.Close(), own.Close())) }, nil
 }
 
 // environ returns the environment of functions, with what the flags permit the curated ones. What the environment says has precedence.
@@ -174,7 +176,7 @@ func ConnectTo(ctx context.Context, p *program.Program, f *Flags) (Runtime, func
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := runtime.Dial(at.target, f.Limits, append(at.options, secure...)...)
+	conn, err := remote.Dial(at.target, f.Limits, append(at.options, secure...)...)
 	if err != nil {
 		at.close()
 		return nil, nil, failure.Usage(fmt.Errorf("--runner is %q, want host:port or %s:%s", f.Address, kubeScheme, portforward.Form))
@@ -186,18 +188,18 @@ func ConnectTo(ctx context.Context, p *program.Program, f *Flags) (Runtime, func
 	if err := checkHealth(ctx, conn); err != nil {
 		return nil, nil, errors.Join(unreachable(ctx, f.Address, f.explainPlainText(err)), disconnect())
 	}
-	return namedRunner{runtime.NewGRPC(conn, f.Limits), f.Address}, func() { p.Warn(disconnect()) }, nil
+	return namedRunner{remote.New(conn, f.Limits), f.Address}, func() { p.Warn(disconnect()) }, nil
 }
 
 // namedRunner is the function runner that --runner names.
 type namedRunner struct {
-	*runtime.GRPC
+	*remote.Client
 	address string
 }
 
 // Evaluate adds to the error of a function that the function runner lacks how to list its functions.
 func (r namedRunner) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	resp, err := r.GRPC.Evaluate(ctx, req)
+	resp, err := r.Client.Evaluate(ctx, req)
 	if !errors.As(err, new(*evaluation.NotFoundError)) {
 		return resp, err
 	}
@@ -265,5 +267,5 @@ func (f *Flags) Tags() (_ render.TagLister, done func()) {
 // bytes.
 func (f *Flags) CommandLines(p *program.Program) (_ evaluation.Evaluator, done func()) {
 	processes := process.NewRunner(process.Options{Limits: process.Limits{Stdout: f.Limits.MaxListSize}})
-	return runtime.Exec{Runner: processes, Env: p.Environ, MaxTime: maxExecTime}, processes.Close
+	return commandline.Evaluator{Runner: processes, Env: p.Environ, MaxTime: maxExecTime}, processes.Close
 }

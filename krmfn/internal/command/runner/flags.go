@@ -18,8 +18,8 @@ import (
 	"github.com/krmfn/krmfn/internal/server/flags"
 	"github.com/krmfn/krmfn/krmfn/internal/command/failure"
 	"github.com/krmfn/krmfn/krmfn/internal/command/program"
+	"github.com/krmfn/krmfn/services/evaluation/remote"
 	"github.com/krmfn/krmfn/services/images/reference"
-	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
 // imagePrefixVariable is the environment variable that gives --default-image-prefix another default; kpt reads it too.
@@ -37,7 +37,7 @@ type Flags struct {
 	// Address is the address of a function runner. Empty means none.
 	Address string
 	// Limits are the size limits of messages to and from the function runner.
-	Limits runtime.Limits
+	Limits remote.Limits
 	// ImagePrefix is put before images that have no slash.
 	ImagePrefix string
 	// Package is the directory of a package, whose charts render-helm-chart may read; empty means none. The environment has

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime
+package remote
 
 import (
 	"fmt"
@@ -45,7 +45,7 @@ var reconnect = grpc.ConnectParams{
 	MinConnectTimeout: 5 * time.Second,
 }
 
-// Dial returns an unencrypted connection to a function runner, for use with NewGRPC. It connects on the first call, and all
+// Dial returns an unencrypted connection to a function runner, for use with New. It connects on the first call, and all
 // calls share the connection. The target is host:port or a gRPC target. If its name has several addresses, such as a headless
 // Service, calls are balanced over all of them. The caller must close the connection.
 func Dial(target string, limits Limits, options ...grpc.DialOption) (*grpc.ClientConn, error) {

@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime
+// Package commandline runs command lines as functions.
+package commandline
 
 import (
 	"context"
@@ -10,14 +11,15 @@ import (
 
 	"github.com/google/shlex"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// Exec runs command lines as functions. Request.Image is the command line. Exec splits it by a shell's rules but does not start
+// Evaluator runs command lines as functions. Request.Image is the command line. Evaluator splits it by a shell's rules but does not start
 // a shell, and looks up the program in the PATH of Env. As in kpt, empty output counts as a ResourceList without items.
-type Exec struct {
+type Evaluator struct {
 	// Runner runs the programs.
 	Runner *process.Runner
 	// Env is the environment of the programs, as "KEY=value".
@@ -29,13 +31,13 @@ type Exec struct {
 }
 
 // Check returns an error if a command line is invalid. It does not run the command.
-func (e Exec) Check(command string) error {
+func (e Evaluator) Check(command string) error {
 	_, err := split(command)
 	return err
 }
 
 // Evaluate runs a command line. It returns an error only if Check does.
-func (e Exec) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+func (e Evaluator) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	argv, err := split(req.Image)
 	if err != nil {
 		return evaluation.Response{}, err
@@ -48,7 +50,7 @@ func (e Exec) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.
 		Silence:        []byte("apiVersion: config.kubernetes.io/v1\nkind: ResourceList\n"),
 	}
 	if e.MaxTime > 0 {
-		evaluator = evaluation.WithMaximumTime(evaluator, e.MaxTime)
+		evaluator = middleware.WithMaximumTime(evaluator, e.MaxTime)
 	}
 	return evaluator.Evaluate(ctx, req)
 }

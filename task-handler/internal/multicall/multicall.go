@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime
+// Package multicall runs the functions of a multi-call executable, such as krmfn's "functions", each call in a process of its own.
+package multicall
 
 import (
 	"context"
@@ -10,32 +11,34 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/images/reference"
+	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// Program evaluates the functions of a multi-call executable, such as krmfn's "functions". It finds functions like [Builtin],
-// but runs each call in a process of its own, so that running out of memory or being killed fails only that call.
+// Program evaluates the functions of a multi-call executable. It finds functions like [runtime.Builtin]. A process that runs out of
+// memory or is killed fails only its call.
 //
 // Safe for concurrent use.
 type Program struct {
 	// Path is the executable. Its argument is the function's name.
 	Path string
-	// Builtin has the executable's functions, as returned by DescribeProgram, and the rules for finding them.
-	Builtin Builtin
+	// Builtin has the executable's functions, as returned by Describe, and the rules for finding them.
+	Builtin runtime.Builtin
 	// Runner runs the processes.
 	Runner *process.Runner
 	// Gate limits the number of concurrent processes. Memory must be sized for that number.
-	Gate   *evaluation.Gate
+	Gate   *middleware.Gate
 	Memory process.Memory
 }
 
-// DescribeProgram asks an executable for its functions. The returned functions have no Process.
-func DescribeProgram(ctx context.Context, runner *process.Runner, path string) (function.Set, error) {
+// Describe asks an executable for its functions. The returned functions have no Process.
+func Describe(ctx context.Context, runner *process.Runner, path string) (function.Set, error) {
 	outcome, err := runner.Run(ctx, process.Command{Argv: []string{path, "describe"}, NoStandby: true}, nil)
 	if err == nil && outcome.ExitCode != 0 {
 		why, _, _ := strings.Cut(string(outcome.Stderr), "\n")
@@ -62,7 +65,7 @@ func (p *Program) Evaluate(ctx context.Context, req evaluation.Request) (evaluat
 		Runner:         p.Runner,
 		Command:        p.command(f),
 		Evaluator:      evaluationv1.Evaluator_EVALUATOR_BUILTIN,
-		Implementation: p.Builtin.implementation(f),
+		Implementation: strings.TrimSpace(f.Implementation() + " " + p.Builtin.Origin),
 	})
 	resp, err := p.Gate.Limit(running).Evaluate(ctx, req)
 	if ctx.Err() != nil {
@@ -80,7 +83,7 @@ func (p *Program) command(f function.Function) process.Command {
 	return process.Command{Argv: []string{p.Path, f.Name}}
 }
 
-// reportAsBuiltin changes a process's report to what Builtin would report: the failure's message is the reason, and standard
+// reportAsBuiltin changes a process's report to what runtime.Builtin would report: the failure's message is the reason, and standard
 // error is empty. It leaves the report unchanged if the process did not end by reporting a failure, for example if it crashed.
 func reportAsBuiltin(report *evaluationv1.Evaluation) {
 	failure := report.GetFailure()
@@ -97,7 +100,7 @@ func reportAsBuiltin(report *evaluationv1.Evaluation) {
 	report.Stderr, report.StderrDroppedBytes = nil, 0
 }
 
-// Prepare reports which images are functions, like Builtin, and starts a standby process for each.
+// Prepare reports which images are functions, like runtime.Builtin, and starts a standby process for each.
 func (p *Program) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
 	for _, image := range images {
 		if f, err := p.Builtin.Lookup(image); err == nil {

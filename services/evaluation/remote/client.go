@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime
+// Package remote evaluates functions on a function runner: [Dial] connects to it, and a [Client] is an evaluation.Evaluator.
+package remote
 
 import (
 	"context"
@@ -23,7 +24,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// Limits are the limits for messages of a GRPC runtime. Zero fields mean the defaults. They should equal the runner's limits.
+// Limits are the limits for messages of a Client. Zero fields mean the defaults. They should equal the runner's limits.
 type Limits struct {
 	// MaxMessageSize is the maximum size of one message in bytes, in both directions. The default is 6 MiB, as in Porch.
 	MaxMessageSize int
@@ -41,11 +42,11 @@ func (l Limits) complete() Limits {
 	return l
 }
 
-// GRPC evaluates functions on a function runner. It uses krmfn.evaluator.v1. For addresses that do not support it, it falls
+// Client evaluates functions on a function runner. It uses krmfn.evaluator.v1. For addresses that do not support it, it falls
 // back to Porch's evaluator contract, for one minute per address.
 //
 // Safe for concurrent use.
-type GRPC struct {
+type Client struct {
 	target    string
 	limits    Limits
 	v1        evaluatorv1grpc.FunctionEvaluatorServiceClient
@@ -53,10 +54,10 @@ type GRPC struct {
 	contracts contracts
 }
 
-// NewGRPC returns a runtime that uses conn, such as a connection from Dial. The caller must close conn.
-func NewGRPC(conn *grpc.ClientConn, limits Limits) *GRPC {
+// New returns a client that uses conn, such as a connection from Dial. The caller must close conn.
+func New(conn *grpc.ClientConn, limits Limits) *Client {
 	limits = limits.complete()
-	return &GRPC{
+	return &Client{
 		target: conn.Target(),
 		limits: limits,
 		v1:     evaluatorv1grpc.NewFunctionEvaluatorServiceClient(conn),
@@ -66,31 +67,31 @@ func NewGRPC(conn *grpc.ClientConn, limits Limits) *GRPC {
 
 // Evaluate sends the request to the runner. The error is a *evaluation.NotFoundError, a *SizeError, the context's cause, or a
 // gRPC status for a failure of the connection or the runner.
-func (g *GRPC) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+func (c *Client) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 	// gRPC balances calls over the addresses. Try again until the call reaches an address that may support the contract.
-	for range g.contracts.known() + 1 {
-		if g.contracts.porchOnly() {
+	for range c.contracts.known() + 1 {
+		if c.contracts.porchOnly() {
 			break
 		}
 		var from peer.Peer
-		resp, err := g.evaluateV1(ctx, req, &from)
-		if !g.contracts.recordV1(&from, err) {
-			return resp, g.explain(ctx, req, err)
+		resp, err := c.evaluateV1(ctx, req, &from)
+		if !c.contracts.recordV1(&from, err) {
+			return resp, c.explain(ctx, req, err)
 		}
 	}
 	var from peer.Peer
-	resp, err := g.evaluatePorch(ctx, req, grpc.Peer(&from))
-	g.contracts.recordPorch(&from)
-	return resp, g.explain(ctx, req, err)
+	resp, err := c.evaluatePorch(ctx, req, grpc.Peer(&from))
+	c.contracts.recordPorch(&from)
+	return resp, c.explain(ctx, req, err)
 }
 
 // evaluateV1 streams a list if the list, with what a function may add to it, could exceed the limit of one message. It sets
 // from to the peer that answered.
-func (g *GRPC) evaluateV1(ctx context.Context, req evaluation.Request, from *peer.Peer) (evaluation.Response, error) {
-	if len(req.ResourceList) > g.limits.MaxMessageSize/2 {
-		return g.stream(ctx, req, from)
+func (c *Client) evaluateV1(ctx context.Context, req evaluation.Request, from *peer.Peer) (evaluation.Response, error) {
+	if len(req.ResourceList) > c.limits.MaxMessageSize/2 {
+		return c.stream(ctx, req, from)
 	}
-	resp, err := g.v1.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: req.Image, ResourceList: req.ResourceList}, g.callOptions(grpc.Peer(from))...)
+	resp, err := c.v1.Evaluate(ctx, &evaluatorv1.EvaluateRequest{Image: req.Image, ResourceList: req.ResourceList}, c.callOptions(grpc.Peer(from))...)
 	if err != nil {
 		return evaluation.Response{}, err
 	}
@@ -99,9 +100,9 @@ func (g *GRPC) evaluateV1(ctx context.Context, req evaluation.Request, from *pee
 
 // evaluatePorch uses Porch's contract. For a failed function, Porch's runner returns only code Internal and a text, and it does
 // not check outputs.
-func (g *GRPC) evaluatePorch(ctx context.Context, req evaluation.Request, options ...grpc.CallOption) (evaluation.Response, error) {
-	resp, err := g.porch.EvaluateFunction(ctx,
-		&evaluator.EvaluateFunctionRequest{Image: req.Image, ResourceList: req.ResourceList}, g.callOptions(options...)...)
+func (c *Client) evaluatePorch(ctx context.Context, req evaluation.Request, options ...grpc.CallOption) (evaluation.Response, error) {
+	resp, err := c.porch.EvaluateFunction(ctx,
+		&evaluator.EvaluateFunctionRequest{Image: req.Image, ResourceList: req.ResourceList}, c.callOptions(options...)...)
 	if report := reportOf(err); report != nil {
 		return evaluation.Response{Report: report}, nil
 	}
@@ -133,18 +134,18 @@ func checkedResponse(list []byte, report *evaluationv1.Evaluation) (evaluation.R
 	return evaluation.Response{ResourceList: list, Report: report}, nil
 }
 
-func (g *GRPC) callOptions(more ...grpc.CallOption) []grpc.CallOption {
-	return append(more, grpc.MaxCallSendMsgSize(g.limits.MaxMessageSize), grpc.MaxCallRecvMsgSize(g.limits.MaxMessageSize))
+func (c *Client) callOptions(more ...grpc.CallOption) []grpc.CallOption {
+	return append(more, grpc.MaxCallSendMsgSize(c.limits.MaxMessageSize), grpc.MaxCallRecvMsgSize(c.limits.MaxMessageSize))
 }
 
 // Prepare asks the runner to prepare images, and returns for each image what will evaluate it. If the runner supports only
 // Porch's contract, the error wraps errors.ErrUnsupported.
-func (g *GRPC) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
+func (c *Client) Prepare(ctx context.Context, images []string) ([]*evaluatorv1.PreparedFunction, error) {
 	var functions []*evaluatorv1.PreparedFunction
 	for part := range slices.Chunk(images, maxPrepared) {
-		resp, err := g.v1.Prepare(ctx, &evaluatorv1.PrepareRequest{Images: part}, g.callOptions()...)
+		resp, err := c.v1.Prepare(ctx, &evaluatorv1.PrepareRequest{Images: part}, c.callOptions()...)
 		if err != nil {
-			return functions, g.unsupported(ctx, "prepare images", err)
+			return functions, c.unsupported(ctx, "prepare images", err)
 		}
 		functions = append(functions, resp.GetFunctions()...)
 	}
@@ -156,19 +157,19 @@ const maxPrepared = 256
 
 // ListFunctions returns the runner's functions, sorted by name. If the runner supports only Porch's contract, the error wraps
 // errors.ErrUnsupported.
-func (g *GRPC) ListFunctions(ctx context.Context) ([]*evaluatorv1.Function, error) {
-	resp, err := g.v1.ListFunctions(ctx, &evaluatorv1.ListFunctionsRequest{}, g.callOptions()...)
-	return resp.GetFunctions(), g.unsupported(ctx, "list functions", err)
+func (c *Client) ListFunctions(ctx context.Context) ([]*evaluatorv1.Function, error) {
+	resp, err := c.v1.ListFunctions(ctx, &evaluatorv1.ListFunctionsRequest{}, c.callOptions()...)
+	return resp.GetFunctions(), c.unsupported(ctx, "list functions", err)
 }
 
-func (g *GRPC) unsupported(ctx context.Context, what string, err error) error {
+func (c *Client) unsupported(ctx context.Context, what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case status.Code(err) == codes.Unimplemented:
-		return fmt.Errorf("the function runner at %s cannot %s: %w", g.target, what, errors.ErrUnsupported)
+		return fmt.Errorf("the function runner at %s cannot %s: %w", c.target, what, errors.ErrUnsupported)
 	}
-	return fmt.Errorf("function runner at %s: %s: %w", g.target, what, err)
+	return fmt.Errorf("function runner at %s: %s: %w", c.target, what, err)
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime_test
+package remote_test
 
 import (
 	"context"
@@ -26,6 +26,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
+	"github.com/krmfn/krmfn/services/evaluation/remote"
 	"github.com/krmfn/krmfn/services/images/reference"
 	"github.com/krmfn/krmfn/services/render"
 	"github.com/krmfn/krmfn/services/render/packages"
@@ -42,7 +43,7 @@ func long(image string, size int) evaluation.Request {
 	return evaluation.Request{Image: image, ResourceList: []byte(echoed + "# " + strings.Repeat("x", size))}
 }
 
-func TestGRPCReports(t *testing.T) {
+func TestReports(t *testing.T) {
 	t.Parallel()
 	full := &evaluationv1.Evaluation{
 		Image: "r.io/echo", Implementation: "echo v1", Stderr: []byte("log\n"), Results: []*evaluationv1.Result{{Message: "hello", Severity: "info"}},
@@ -52,16 +53,16 @@ func TestGRPCReports(t *testing.T) {
 		Failure: &evaluationv1.Failure{Reason: evaluationv1.FailureReason_FAILURE_REASON_EXIT_CODE, Message: "exit status 3"},
 	}
 	for name, tc := range map[string]struct {
-		connect      func(t *testing.T) *runtime.GRPC
+		connect      func(t *testing.T) *remote.Client
 		echo, failed *evaluationv1.Evaluation
 	}{
-		"krmfn": {func(t *testing.T) *runtime.GRPC { t.Helper(); g, _ := connectV1(t); return g }, full, failed},
+		"krmfn": {func(t *testing.T) *remote.Client { t.Helper(); g, _ := connectV1(t); return g }, full, failed},
 		"evaluator contract with details": {
-			func(t *testing.T) *runtime.GRPC { t.Helper(); return connectPorch(t, true) },
+			func(t *testing.T) *remote.Client { t.Helper(); return connectPorch(t, true) },
 			&evaluationv1.Evaluation{Image: "echo", Stderr: []byte("log\n"), Results: full.Results}, failed,
 		},
 		"evaluator contract": {
-			func(t *testing.T) *runtime.GRPC { t.Helper(); return connectPorch(t, false) },
+			func(t *testing.T) *remote.Client { t.Helper(); return connectPorch(t, false) },
 			&evaluationv1.Evaluation{Image: "echo", Stderr: []byte("log\n"), Results: full.Results},
 			&evaluationv1.Evaluation{Image: "fail", ExitCode: 1, Failure: &evaluationv1.Failure{
 				Message: "Failed to execute function \"fail\": exit status 3 (log\n) with structured results: [info]: hello",
@@ -89,7 +90,7 @@ func TestGRPCReports(t *testing.T) {
 			if _, err := g.Evaluate(t.Context(), request("unknown")); !errors.As(err, &notFound) || notFound.Image != "unknown" {
 				t.Errorf("Evaluate(unknown) = %v, want a NotFoundError", err)
 			}
-			if _, err := g.Evaluate(t.Context(), request("busy")); err == nil || errors.As(err, new(*runtime.SizeError)) ||
+			if _, err := g.Evaluate(t.Context(), request("busy")); err == nil || errors.As(err, new(*remote.SizeError)) ||
 				!strings.Contains(err.Error(), "runner.example: ") || !strings.Contains(err.Error(), "1 evaluations run and 2 wait already") {
 				t.Errorf("Evaluate(busy) = %v, want ResourceExhausted without a SizeError", err)
 			}
@@ -102,7 +103,7 @@ func TestGRPCReports(t *testing.T) {
 	}
 }
 
-func TestGRPCInvalidResponses(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	t.Parallel()
 	g, _ := connectV1(t)
 	for _, image := range []string{"empty", "unreported"} {
@@ -120,7 +121,7 @@ func TestGRPCInvalidResponses(t *testing.T) {
 }
 
 // A runner that does not support krmfn.evaluator.v1 gets one such call, unary or streamed.
-func TestGRPCFallsBackOnce(t *testing.T) {
+func TestFallsBackOnce(t *testing.T) {
 	t.Parallel()
 	for _, first := range []evaluation.Request{request("echo"), long("echo", maxMessage*2/3)} {
 		s := &porchServer{evaluator: functionsForTests}
@@ -152,7 +153,7 @@ func TestGRPCFallsBackOnce(t *testing.T) {
 }
 
 // After contractTime, the client uses krmfn.evaluator.v1 with a runner that was upgraded.
-func TestGRPCFallbackExpires(t *testing.T) {
+func TestFallbackExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		old, upgraded := &porchServer{evaluator: functionsForTests}, &v1Server{evaluator: functionsForTests}
@@ -187,7 +188,7 @@ func TestGRPCFallbackExpires(t *testing.T) {
 	})
 }
 
-func TestGRPCStreamsLongLists(t *testing.T) {
+func TestStreamsLongLists(t *testing.T) {
 	t.Parallel()
 	g, s := connectV1(t)
 	for size, wantStreamed := range map[int]bool{10: false, maxMessage / 2: true, 3 * maxMessage: true} {
@@ -214,7 +215,7 @@ func TestGRPCStreamsLongLists(t *testing.T) {
 	}
 }
 
-func TestGRPCSizes(t *testing.T) {
+func TestSizes(t *testing.T) {
 	t.Parallel()
 	v1, _ := connectV1(t)
 	porch := connectPorch(t, true)
@@ -222,7 +223,7 @@ func TestGRPCSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		g          *runtime.GRPC
+		g          *remote.Client
 		req        evaluation.Request
 		limit      int64
 		flag       string
@@ -238,7 +239,7 @@ func TestGRPCSizes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := tc.g.Evaluate(t.Context(), tc.req)
-			var size *runtime.SizeError
+			var size *remote.SizeError
 			if !errors.As(err, &size) || size.Limit != tc.limit || size.Size < tc.atLeast || size.Flag != tc.flag {
 				t.Fatalf("Evaluate() = %v, want a SizeError with limit %d and flag %s", err, tc.limit, tc.flag)
 			}
@@ -251,7 +252,7 @@ func TestGRPCSizes(t *testing.T) {
 	}
 }
 
-func TestGRPCPrepareAndList(t *testing.T) {
+func TestPrepareAndList(t *testing.T) {
 	t.Parallel()
 	g, _ := connectV1(t)
 	prepared, err := g.Prepare(t.Context(), []string{"a", "b"})
@@ -302,7 +303,7 @@ func TestRenderThroughARunner(t *testing.T) {
 	}
 }
 
-func TestGRPCUnreachable(t *testing.T) {
+func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	conn, err := grpc.NewClient("passthrough:///runner.example", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return nil, errors.New("refused") }))
@@ -310,7 +311,7 @@ func TestGRPCUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	g := runtime.NewGRPC(conn, runtime.Limits{})
+	g := remote.New(conn, remote.Limits{})
 	for _, call := range []func() error{
 		func() error { _, err := g.Evaluate(t.Context(), request("echo")); return err },
 		func() error { _, err := g.ListFunctions(t.Context()); return err },

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime_test
+package remote_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/krmfn/evaluator/v1/evaluatorv1grpc"
-	"github.com/krmfn/krmfn/services/render/runtime"
+	"github.com/krmfn/krmfn/services/evaluation/remote"
 )
 
 // addresses counts the loopback addresses in use. Each replica takes the next one, so that nothing else listens on its address.
@@ -78,7 +78,7 @@ func newReplicas(n int) []*replica {
 
 // connectReplicas starts replicas and returns a runtime with one connection to all of them. Each replica has its own loopback
 // address, so that its port is still free when it restarts.
-func connectReplicas(t *testing.T, replicas []*replica) *runtime.GRPC {
+func connectReplicas(t *testing.T, replicas []*replica) *remote.Client {
 	t.Helper()
 	names := manual.NewBuilderWithScheme("replicas")
 	state := resolver.State{}
@@ -88,12 +88,12 @@ func connectReplicas(t *testing.T, replicas []*replica) *runtime.GRPC {
 		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{{Addr: r.address}}})
 	}
 	names.InitialState(state)
-	conn, err := runtime.Dial("replicas:///", runtime.Limits{}, grpc.WithResolvers(names))
+	conn, err := remote.Dial("replicas:///", remote.Limits{}, grpc.WithResolvers(names))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	return runtime.NewGRPC(conn, runtime.Limits{})
+	return remote.New(conn, remote.Limits{})
 }
 
 // If one replica supports only Porch's contract, calls still use the newer contract with the others.
@@ -170,7 +170,7 @@ func TestDialGivesUp(t *testing.T) {
 
 func TestDialTarget(t *testing.T) {
 	t.Parallel()
-	if _, err := runtime.Dial("a\x00b", runtime.Limits{}); err == nil || !strings.Contains(err.Error(), "want host:port") {
+	if _, err := remote.Dial("a\x00b", remote.Limits{}); err == nil || !strings.Contains(err.Error(), "want host:port") {
 		t.Errorf("Dial() = %v, want an error about host:port", err)
 	}
 }

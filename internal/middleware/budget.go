@@ -1,14 +1,15 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package evaluation
+package middleware
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/krmfn/krmfn/services/evaluation"
 )
 
 // Budget shares an amount of memory among calls in FIFO order. Small calls do not overtake a large one that waits.
@@ -36,7 +37,7 @@ func (b *Budget) MaxWaiting() int { return b.maxWaiting }
 func (b *Budget) Load() (reserved, waiting int64) { return b.reserved.Load(), b.requested.Load() }
 
 // Reserve waits until the given number of bytes is free. A request for more than the budget gets the whole budget. If too many calls
-// wait, it returns an *ExhaustedError at once. If ctx ends first, the caller leaves the queue and gets the context's cause.
+// wait, it returns an *evaluation.ExhaustedError at once. If ctx ends first, the caller leaves the queue and gets the context's cause.
 func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Reservation, error) {
 	bytes = min(bytes, b.total)
 	if !b.free.TryAcquire(bytes) {
@@ -51,7 +52,7 @@ func (b *Budget) Reserve(ctx context.Context, bytes int64) (*Reservation, error)
 func (b *Budget) wait(ctx context.Context, bytes int64) error {
 	defer b.waiting.Add(-1)
 	if b.waiting.Add(1) > int64(b.maxWaiting) {
-		return &ExhaustedError{Total: b.total, Waiting: b.maxWaiting}
+		return &evaluation.ExhaustedError{Total: b.total, Waiting: b.maxWaiting}
 	}
 	b.requested.Add(bytes)
 	defer b.requested.Add(-bytes)
@@ -81,20 +82,3 @@ func (r *Reservation) Keep(bytes int64) {
 
 // Release releases the reservation. Further calls have no effect.
 func (r *Reservation) Release() { r.Keep(0) }
-
-// ExhaustedError reports that a call could not get enough memory. The call has failed, or did not run. Other calls are not affected.
-type ExhaustedError struct {
-	// Total is the size of the budget in bytes, or the call's limit if Waiting is 0.
-	Total int64
-	// Waiting is the maximum number of waiting calls, which was reached. It is 0 if the call used up its memory.
-	Waiting int
-}
-
-func (e *ExhaustedError) Error() string {
-	if e.Waiting == 0 {
-		return fmt.Sprintf("the function needs more than the %d MiB of memory that it may have: send it a smaller package, "+
-			"or give the server that runs it a larger memory limit", e.Total>>20)
-	}
-	return fmt.Sprintf("%d calls wait already for a part of the %d MiB that calls may have in flight: try again later, "+
-		"or raise --max-bytes-in-flight with the memory limit", e.Waiting, e.Total>>20)
-}

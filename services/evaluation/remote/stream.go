@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime
+package remote
 
 import (
 	"context"
@@ -22,19 +22,19 @@ const chunkSize = 256 << 10
 type evaluateStream = grpc.BidiStreamingClient[evaluatorv1.EvaluateStreamRequest, evaluatorv1.EvaluateStreamResponse]
 
 // stream sends the list in chunks and joins the chunks of the output.
-func (g *GRPC) stream(ctx context.Context, req evaluation.Request, from *peer.Peer) (evaluation.Response, error) {
+func (c *Client) stream(ctx context.Context, req evaluation.Request, from *peer.Peer) (evaluation.Response, error) {
 	// Cancelling releases the stream on every return.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := g.v1.EvaluateStream(ctx, g.callOptions()...)
+	stream, err := c.v1.EvaluateStream(ctx, c.callOptions()...)
 	if err != nil {
 		return evaluation.Response{}, err
 	}
 	// Send returns io.EOF if the runner has already responded. Receive then returns the reason.
-	if err := g.send(stream, req); err != nil && !errors.Is(err, io.EOF) {
+	if err := c.send(stream, req); err != nil && !errors.Is(err, io.EOF) {
 		return evaluation.Response{}, err
 	}
-	list, report, err := g.receive(stream, req)
+	list, report, err := c.receive(stream, req)
 	// grpc.Peer sets the peer only at the end of the stream, which may be after this function returns.
 	if answered, ok := peer.FromContext(stream.Context()); ok { //nolint:contextcheck // it is derived from ctx
 		*from = *answered
@@ -45,11 +45,11 @@ func (g *GRPC) stream(ctx context.Context, req evaluation.Request, from *peer.Pe
 	return checkedResponse(list, report)
 }
 
-func (g *GRPC) send(stream evaluateStream, req evaluation.Request) error {
+func (c *Client) send(stream evaluateStream, req evaluation.Request) error {
 	header := &evaluatorv1.EvaluateStreamHeader{Image: req.Image, SizeBytes: int64(len(req.ResourceList))}
 	err := stream.Send(&evaluatorv1.EvaluateStreamRequest{Part: &evaluatorv1.EvaluateStreamRequest_Header{Header: header}})
 	for rest := req.ResourceList; err == nil && len(rest) > 0; {
-		n := min(len(rest), chunkSize, max(g.limits.MaxMessageSize/2, 1))
+		n := min(len(rest), chunkSize, max(c.limits.MaxMessageSize/2, 1))
 		err = stream.Send(&evaluatorv1.EvaluateStreamRequest{Part: &evaluatorv1.EvaluateStreamRequest_Chunk{Chunk: rest[:n]}})
 		rest = rest[n:]
 	}
@@ -59,8 +59,8 @@ func (g *GRPC) send(stream evaluateStream, req evaluation.Request) error {
 	return stream.CloseSend()
 }
 
-func (g *GRPC) receive(stream evaluateStream, req evaluation.Request) (list []byte, report *evaluationv1.Evaluation, err error) {
-	limit := g.limits.MaxListSize
+func (c *Client) receive(stream evaluateStream, req evaluation.Request) (list []byte, report *evaluationv1.Evaluation, err error) {
+	limit := c.limits.MaxListSize
 	if req.MaxOutput > 0 {
 		limit = min(limit, req.MaxOutput)
 	}

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package evaluation
+package middleware
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
+	"github.com/krmfn/krmfn/services/evaluation"
 )
 
 // LogOptions configures WithLog.
@@ -25,8 +26,8 @@ type LogOptions struct {
 // WithLog returns an evaluator that logs one line for each evaluation: image, evaluator, outcome and durations. The line contains no
 // package content unless FailureReasons is set. The attribute code is the same as in metrics; see Code. Failed evaluations have the
 // level Warn.
-func WithLog(e Evaluator, log *slog.Logger, o LogOptions) Evaluator {
-	return Func(func(ctx context.Context, req Request) (Response, error) {
+func WithLog(e evaluation.Evaluator, log *slog.Logger, o LogOptions) evaluation.Evaluator {
+	return evaluation.Func(func(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
 		resp, err := e.Evaluate(ctx, req)
 		code := Code(resp, err)
 		level := slog.LevelWarn
@@ -74,7 +75,7 @@ const maxReasonBytes = 256
 func failureReason(r *evaluationv1.Evaluation) string {
 	text := strings.TrimSpace(string(r.GetStderr()))
 	if at := slices.IndexFunc(r.GetResults(), func(result *evaluationv1.Result) bool { return result.GetSeverity() == "error" }); at >= 0 {
-		text = ResultText(r.GetResults()[at])
+		text = evaluation.ResultText(r.GetResults()[at])
 	}
 	line, _, _ := strings.Cut(cmp.Or(text, r.GetFailure().GetMessage()), "\n")
 	return strings.ToValidUTF8(strings.TrimSpace(line[:min(len(line), maxReasonBytes)]), "")

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime_test
+package remote_test
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 	evaluatorv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluator/v1"
 	"github.com/krmfn/krmfn/services/evaluation"
-	"github.com/krmfn/krmfn/services/render/runtime"
+	"github.com/krmfn/krmfn/services/evaluation/remote"
 )
 
 // maxMessage is the message limit of the test servers and their clients, in bytes.
@@ -157,7 +157,7 @@ var functionsForTests = evaluation.Func(func(ctx context.Context, req evaluation
 	return evaluation.Response{}, &evaluation.NotFoundError{Image: req.Image}
 })
 
-func connect(t *testing.T, register func(*grpc.Server), options ...grpc.ServerOption) *runtime.GRPC {
+func connect(t *testing.T, register func(*grpc.Server), options ...grpc.ServerOption) *remote.Client {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(append(options, grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage))...)
@@ -175,16 +175,16 @@ func connect(t *testing.T, register func(*grpc.Server), options ...grpc.ServerOp
 		server.Stop()
 		served.Wait()
 	})
-	return runtime.NewGRPC(conn, runtime.Limits{MaxMessageSize: maxMessage, MaxListSize: 5 * maxMessage})
+	return remote.New(conn, remote.Limits{MaxMessageSize: maxMessage, MaxListSize: 5 * maxMessage})
 }
 
-func connectV1(t *testing.T) (*runtime.GRPC, *v1Server) {
+func connectV1(t *testing.T) (*remote.Client, *v1Server) {
 	t.Helper()
 	s := &v1Server{evaluator: functionsForTests, maxList: 4 * maxMessage}
 	return connect(t, func(server *grpc.Server) { evaluatorv1grpc.RegisterFunctionEvaluatorServiceServer(server, s) }), s
 }
 
-func connectPorch(t *testing.T, details bool) *runtime.GRPC {
+func connectPorch(t *testing.T, details bool) *remote.Client {
 	t.Helper()
 	s := &porchServer{evaluator: functionsForTests, details: details}
 	return connect(t, func(server *grpc.Server) { evaluatorgrpc.RegisterFunctionEvaluatorServer(server, s) })

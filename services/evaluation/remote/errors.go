@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime
+package remote
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func (e *SizeError) Error() string {
 }
 
 // explain converts a status error to the corresponding error of package evaluation.
-func (g *GRPC) explain(ctx context.Context, req evaluation.Request, err error) error {
+func (c *Client) explain(ctx context.Context, req evaluation.Request, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -49,16 +49,16 @@ func (g *GRPC) explain(ctx context.Context, req evaluation.Request, err error) e
 	switch status.Code(err) {
 	// The runner has the caller's deadline and may report it before the local context expires.
 	case codes.DeadlineExceeded:
-		return fmt.Errorf("function runner at %s: %s: %w", g.target, message, context.DeadlineExceeded)
+		return fmt.Errorf("function runner at %s: %s: %w", c.target, message, context.DeadlineExceeded)
 	case codes.Canceled:
-		return fmt.Errorf("function runner at %s: %s: %w", g.target, message, context.Canceled)
+		return fmt.Errorf("function runner at %s: %s: %w", c.target, message, context.Canceled)
 	case codes.ResourceExhausted:
 		if tooLarge := sizeError(req.Image, message); tooLarge != nil {
 			return tooLarge
 		}
 	default:
 	}
-	return fmt.Errorf("function runner at %s: %w", g.target, err)
+	return fmt.Errorf("function runner at %s: %w", c.target, err)
 }
 
 // overMax matches the error text of gRPC and of the runner for a message that is too large.

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package evaluation
+package middleware
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/krmfn/krmfn/services/evaluation"
 )
 
 func reserve(t *testing.T, b *Budget, bytes int64) *Reservation {
@@ -103,7 +105,7 @@ func TestBudgetWaitingIsBounded(t *testing.T) {
 		}()
 		synctest.Wait()
 		_, err := b.Reserve(t.Context(), 1)
-		if diff := cmp.Diff(error(&ExhaustedError{Total: 100 << 20, Waiting: 1}), err); diff != "" {
+		if diff := cmp.Diff(error(&evaluation.ExhaustedError{Total: 100 << 20, Waiting: 1}), err); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		held.Release()

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package runtime_test
+package multicall_test
 
 import (
 	"context"
@@ -18,9 +18,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/kptdev/krm-functions-sdk/go/fn"
+	"go.uber.org/goleak"
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/krmfn/krmfn/internal/functiontest"
+	"github.com/krmfn/krmfn/internal/middleware"
 	"github.com/krmfn/krmfn/internal/process"
 	"github.com/krmfn/krmfn/internal/process/programtest"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
@@ -28,7 +30,29 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 	"github.com/krmfn/krmfn/services/evaluation/function"
 	"github.com/krmfn/krmfn/services/render/runtime"
+	"github.com/krmfn/krmfn/task-handler/internal/multicall"
 )
+
+func TestMain(m *testing.M) {
+	serveFunctions(os.Args)
+	goleak.VerifyTestMain(m)
+}
+
+const list = `apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: a
+functionConfig:
+  apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: function-input
+  data:
+    tier: web
+`
 
 // inPrograms returns the functions of the test binary.
 func inPrograms() function.Set {
@@ -45,7 +69,10 @@ func inPrograms() function.Set {
 				all = append(all, make([]byte, 64<<20+len(all)))
 			}
 		}),
-		named("hang", func(context.Context, *fn.ResourceList) (bool, error) { select {} }),
+		named("hang", func(context.Context, *fn.ResourceList) (bool, error) {
+			time.Sleep(time.Hour) // The runtime would end a process whose goroutines all wait in a select.
+			return true, nil
+		}),
 		named("panic", func(context.Context, *fn.ResourceList) (bool, error) { panic("oh\nno") }),
 		named("print", func(ctx context.Context, _ *fn.ResourceList) (bool, error) {
 			fmt.Fprintln(function.ProgramOf(ctx).Stderr, "failed to evaluate function: not yet")
@@ -74,16 +101,16 @@ func serveFunctions(args []string) {
 }
 
 // newProgram returns a runtime for the test binary or another executable, with the least memory that a process gets.
-func newProgram(t *testing.T, path string) *runtime.Program {
+func newProgram(t *testing.T, path string) *multicall.Program {
 	t.Helper()
 	runner := process.NewRunner(process.Options{ScratchRoot: t.TempDir(), Standby: process.Standby{Processes: 1}})
 	t.Cleanup(runner.Close)
-	set, err := runtime.DescribeProgram(t.Context(), runner, path)
+	set, err := multicall.Describe(t.Context(), runner, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &runtime.Program{
-		Path: path, Builtin: runtime.Builtin{Functions: set}, Runner: runner, Gate: evaluation.NewGate(1, 10), Memory: process.NewMemory(0, 1),
+	return &multicall.Program{
+		Path: path, Builtin: runtime.Builtin{Functions: set}, Runner: runner, Gate: middleware.NewGate(1, 10), Memory: process.NewMemory(0, 1),
 	}
 }
 
@@ -184,11 +211,11 @@ func TestDescribeProgramErrors(t *testing.T) {
 	} {
 		path := filepath.Join(dir, strings.ReplaceAll(script, " ", "-"))
 		programtest.Write(t, path, "#!/bin/sh\n"+script+"\n")
-		if _, err := runtime.DescribeProgram(t.Context(), runner, path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
+		if _, err := multicall.Describe(t.Context(), runner, path); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), path) {
 			t.Errorf("DescribeProgram(%q) error = %v, want %q", script, err, want)
 		}
 	}
-	if _, err := runtime.DescribeProgram(t.Context(), runner, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := multicall.Describe(t.Context(), runner, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("DescribeProgram() of a missing file = %v, want ErrNotExist", err)
 	}
 }
