@@ -5,6 +5,17 @@ package packages
 
 import "golang.org/x/sys/unix"
 
+const (
+	// renameExchange swaps two files atomically.
+	renameExchange = unix.RENAME_EXCHANGE
+	// renameNoReplace makes rename fail if the target exists.
+	renameNoReplace = unix.RENAME_NOREPLACE
+)
+
+func renameIn(dir int, from, to string, how uint) error {
+	return unix.Renameat2(dir, from, dir, to, how)
+}
+
 // openBelow opens a file below a directory for reading. Like os.Root, it follows no link out of the directory. If the kernel
 // lacks openat2, or openat2 fails, callers fall back to os.Root.
 func openBelow(dir int, p string) (fd int, err error) {

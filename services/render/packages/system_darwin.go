@@ -3,7 +3,11 @@
 
 package packages
 
-import "golang.org/x/sys/unix"
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
 
 const (
 	// renameExchange swaps two files atomically.
@@ -15,3 +19,6 @@ const (
 func renameIn(dir int, from, to string, how uint) error {
 	return unix.RenameatxNp(dir, from, dir, to, uint32(how))
 }
+
+// openBelow is implemented only on Linux.
+func openBelow(int, string) (fd int, err error) { return 0, errors.ErrUnsupported }
