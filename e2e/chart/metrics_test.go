@@ -70,10 +70,10 @@ func eachSource(t *testing.T, look func(text string)) {
 }
 
 // evaluationCodes returns the possible values of the label code of evaluations: the failure reasons, and the other codes in package
-// evaluation.
+// middleware.
 func evaluationCodes(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile(inCheckout(t, "services", "evaluation", "errors.go"))
+	text, err := os.ReadFile(inCheckout(t, "internal", "middleware", "code.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
