@@ -59,11 +59,17 @@ type victim struct {
 // No client makes a server take more memory than it has, and none keeps others from calling.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*testing.T) victim{ //nolint:paralleltest // one attack at a time
-		"function runner": attackedRunner, "function runner with TLS": attackedSecureRunner, "task handler": attackedTaskHandler,
-		"wrapper server": attackedWrapper,
+	for name, start := range map[string]func(*testing.T) victim{
+		"function runner, Porch's contract": attackedRunner(evaluatorgrpc.FunctionEvaluator_EvaluateFunction_FullMethodName),
+		"function runner, streams":          attackedRunner(evaluatorv1grpc.FunctionEvaluatorService_EvaluateStream_FullMethodName),
+		"function runner, health":           attackedRunner(grpc_health_v1.Health_Check_FullMethodName),
+		"function runner, reflection":       attackedRunner(grpc_reflection_v1.ServerReflection_ServerReflectionInfo_FullMethodName),
+		"function runner with TLS":          attackedSecureRunner,
+		"task handler":                      attackedTaskHandler,
+		"wrapper server":                    attackedWrapper,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := start(t)
 			v.good(t, "before all attacks")
 			for _, target := range v.targets {
@@ -145,14 +151,11 @@ func evaluate(ctx context.Context, conn grpc.ClientConnInterface) error {
 	return err
 }
 
-func attackedRunner(t *testing.T) victim {
-	p := startAttacked(t, binaries.FunctionRunner, runnerFlags(t)...)
-	return victim{pid: p.PID(), port: port(t, p.Addr), call: evaluate, targets: []hostiletest.Target{
-		{Address: p.Addr, Method: evaluatorgrpc.FunctionEvaluator_EvaluateFunction_FullMethodName},
-		{Address: p.Addr, Method: evaluatorv1grpc.FunctionEvaluatorService_EvaluateStream_FullMethodName},
-		{Address: p.Addr, Method: grpc_health_v1.Health_Check_FullMethodName},
-		{Address: p.Addr, Method: grpc_reflection_v1.ServerReflection_ServerReflectionInfo_FullMethodName},
-	}}
+func attackedRunner(method string) func(*testing.T) victim {
+	return func(t *testing.T) victim {
+		p := startAttacked(t, binaries.FunctionRunner, runnerFlags(t)...)
+		return victim{pid: p.PID(), port: port(t, p.Addr), call: evaluate, targets: []hostiletest.Target{{Address: p.Addr, Method: method}}}
+	}
 }
 
 // The runner requires client certificates, so that only its health port lets everybody connect.
