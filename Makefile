@@ -127,7 +127,8 @@ endef
 ##@ Check
 
 .PHONY: test check bench bench-go fuzz fuzz-targets mutate vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows lint-site $(MODULES:%=test/%) $(MODULES:%=lint/%)
-test: $(MODULES:%=test/%) ## Test all modules, those with concurrent code with the race detector (one module: make test/krmfn; the one of services and internal: make test/.)
+test: ## Test all modules, those with concurrent code with the race detector (one module: make test/krmfn; the one of services and internal: make test/.)
+	@$(MAKE) --no-print-directory -j 2 $(MODULES:%=test/%) # the tests of a module wait for each other at its end
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
 $(RACE_MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
 $(RACE_MODULES:%=test/%): DETECT := $(RACE)
