@@ -11,43 +11,44 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// clearPause is the time between the sweeps that delete everything.
-const clearPause = time.Second
+// clearInterval is the pause between the sweeps of --all.
+const clearInterval = time.Second
 
-// unknown is how many objects there are before anybody has looked.
+// unknown is the number of remaining objects before the first list.
 const unknown = -1
 
-// clear sweeps until there has been nothing of ours for the grace: a function runner that is being uninstalled still makes pods
-// for the calls that it has. Where all that makes objects has been stopped before, one sweep that leaves nothing to be deleted will do.
+// clear deletes all objects of krmfn. It sweeps until no object has appeared for the grace period, because a function runner that shuts down
+// still creates pods for its calls. If clear has stopped everything that creates objects, it ends after one sweep without remaining objects.
 //
-// The error is that of a sweep, or that there still are objects when --timeout is over or ctx is cancelled: unlike after other sweeps,
-// nobody comes for what is left. That the grace is not over by then is none.
+// clear returns the error of a sweep. It also returns an error if objects remain when --timeout has passed or ctx ends, because no later
+// sweep deletes them. If none remain, it returns nil, even before the end of the grace period.
 func (j *Janitor) clear(ctx context.Context) error {
-	life, deadline := ctx, time.Now().Add(j.Options.Timeout)
+	parent, deadline := ctx, time.Now().Add(j.Options.Timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
 	left := unknown
-	err := j.empty(ctx, &left)
+	err := j.deleteAll(ctx, &left)
 	switch {
 	case err == nil:
 		return nil
-	case life.Err() != nil:
-		return j.unfinished(ctx, left, "told to end", "run it again")
+	case parent.Err() != nil:
+		return j.unfinished(ctx, left, "interrupted", "run it again")
 	case !time.Now().Before(deadline):
-		why := fmt.Sprintf("the %v of --timeout are over", j.Options.Timeout)
-		return j.unfinished(ctx, left, why, "check that all function runners are gone, and the log for objects that are stuck")
+		why := fmt.Sprintf("the --timeout of %v has passed", j.Options.Timeout)
+		return j.unfinished(ctx, left, why, "check that no function runner is left, and look for stuck objects in the log")
 	}
 	return err
 }
 
-// empty stops what makes objects, and sweeps until clear may return. It keeps in left how many objects the last sweep saw.
-func (j *Janitor) empty(ctx context.Context, left *int) error {
+// deleteAll stops everything that creates objects, and sweeps until clear may return. It stores the number of objects that the last sweep
+// listed in left.
+func (j *Janitor) deleteAll(ctx context.Context, left *int) error {
 	stopped, err := j.stop(ctx)
 	if err != nil {
 		return err
 	}
 	since := time.Now()
-	return wait.PollUntilContextCancel(ctx, clearPause, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextCancel(ctx, clearInterval, true, func(ctx context.Context) (bool, error) {
 		r, err := j.sweep(ctx)
 		if r == nil {
 			return false, err
@@ -59,14 +60,14 @@ func (j *Janitor) empty(ctx context.Context, left *int) error {
 	})
 }
 
-// unfinished says what sweeps leave behind that have been ended, as far as the last of them saw it: nil for nothing.
+// unfinished returns an error that names the number of remaining objects; nil if the last sweep listed none.
 func (j *Janitor) unfinished(ctx context.Context, left int, why, remedy string) error {
 	namespace := j.Options.Namespace
 	switch left {
 	case unknown:
-		return fmt.Errorf("%s before the objects of namespace %s could be listed: %s", why, namespace, remedy)
+		return fmt.Errorf("%s before the objects of namespace %s were listed: %s", why, namespace, remedy)
 	case 0:
-		j.Log.InfoContext(ctx, "nothing is left; the end came before that of --grace", "namespace", namespace, "reason", why, "grace", j.Options.Rules.Grace)
+		j.Log.InfoContext(ctx, "no objects are left; ended before --grace has passed", "namespace", namespace, "reason", why, "grace", j.Options.Rules.Grace)
 		return nil
 	}
 	plural := "s"

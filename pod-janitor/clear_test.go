@@ -12,23 +12,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A janitor that is told to end before everything is deleted has not done what --all is for: whoever started it starts it again.
-func TestAllIsToldToEnd(t *testing.T) {
+// --all fails if it is interrupted before everything is deleted.
+func TestInterruptWithAll(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		objects []metav1.Object
-		// stops has Deployments stopped first.
+		// stops adds Deployments to stop.
 		stops bool
-		// at is the request at which the janitor is told to end; "" means after 10 seconds.
+		// at is the request during which the janitor is interrupted; "" means after 10 seconds.
 		at   string
 		want string
 	}{
-		"Deployments are ending":   {objects: many(3), stops: true, want: "told to end before the objects of namespace fns could be listed: run it again"},
-		"while objects are listed": {objects: many(3), at: "list services", want: "told to end before the objects of namespace fns could be listed: run it again"},
-		"between two deletions":    {objects: many(3), at: "delete pods pod-0001", want: "told to end with 3 objects left in namespace fns: run it again"},
-		"with something stuck":     {objects: everything()[2:3], want: "told to end with 1 object left in namespace fns: run it again"},
-		"nothing is left":          {objects: many(3)},
-		"there has been nothing":   {},
+		"Deployments are ending":    {objects: many(3), stops: true, want: "interrupted before the objects of namespace fns were listed: run it again"},
+		"while objects are listed":  {objects: many(3), at: "list services", want: "interrupted before the objects of namespace fns were listed: run it again"},
+		"between two deletions":     {objects: many(3), at: "delete pods pod-0001", want: "interrupted with 3 objects left in namespace fns: run it again"},
+		"with something stuck":      {objects: everything()[2:3], want: "interrupted with 1 object left in namespace fns: run it again"},
+		"no objects left":           {objects: many(3)},
+		"no objects from the start": {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,10 +59,10 @@ func TestAllIsToldToEnd(t *testing.T) {
 					got = err.Error()
 				}
 				if got != test.want {
-					t.Errorf("got error %q, want %q", got, test.want)
+					t.Errorf("Run() = %q, want %q", got, test.want)
 				}
 				if took := time.Since(begin); took > 11*time.Second {
-					t.Errorf("it took %v to end", took)
+					t.Errorf("Run() took %v after the interrupt", took)
 				}
 			})
 		})

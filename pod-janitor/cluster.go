@@ -26,10 +26,10 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
 )
 
-// requestTimeout limits the requests that the janitor sends after it was told to end.
+// requestTimeout limits requests that continue after the janitor was interrupted.
 const requestTimeout = 10 * time.Second
 
-// Clients makes clients for the objects of a namespace.
+// Clients creates clients for the objects of a namespace.
 type Clients struct {
 	Pods        func(namespace string) listed[*corev1.PodList]
 	Services    func(namespace string) listed[*corev1.ServiceList]
@@ -77,13 +77,13 @@ func newClients(c *client.Cluster) Clients {
 	}
 }
 
-// Connect sets the clients for the cluster that --kubeconfig names; see connect.Config.
+// Connect sets the clients of the cluster that --kubeconfig selects; see connect.Config.
 func (c *Config) Connect() error {
 	config, err := connect.Config(c.Options.Kubeconfig, "pod-janitor")
 	if err != nil {
-		return fmt.Errorf("find the cluster (give --kubeconfig): %w", err)
+		return fmt.Errorf("find the cluster, set --kubeconfig: %w", err)
 	}
-	// Deletions have a limit of their own, and there are few other requests.
+	// Deletions have their own rate limit, and other requests are few.
 	config.QPS = -1
 	cluster, err := client.New(config)
 	if err == nil {
@@ -91,7 +91,7 @@ func (c *Config) Connect() error {
 		c.Metadata, err = metadata.NewForConfig(config)
 	}
 	if err != nil {
-		return fmt.Errorf("make a client of the cluster: %w", err)
+		return fmt.Errorf("create a client of the cluster: %w", err)
 	}
 	return nil
 }
@@ -99,13 +99,13 @@ func (c *Config) Connect() error {
 // pageSize is the maximum number of objects in one response to a list request.
 const pageSize = 500
 
-// list returns all that a sweep decides on, or an error: there is no list with holes, by which the Service of a pod that is not
-// in it would look forgotten.
+// list returns all objects that a sweep decides on. It returns an error instead of an incomplete list, in which the Service of a missing pod
+// would look orphaned.
 func (j *Janitor) list(ctx context.Context) (sweep.Objects, error) {
 	var objects sweep.Objects
 	var err error
 	namespace, services, pods := j.Options.Namespace, j.Client.Services(j.Options.Namespace), j.Client.Pods(j.Options.Namespace)
-	// The order matters: whatever these are of must be among the pods, which are listed last.
+	// Pods are listed last, so that the list has the pods of all Services and those that use the Secret.
 	if name := j.Options.SecretName; name != "" {
 		secret, err := j.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
@@ -132,8 +132,8 @@ func (j *Janitor) list(ctx context.Context) (sweep.Objects, error) {
 	return objects, nil
 }
 
-// pages returns all objects that have a label. The pages are of one resource version, the latest at the first of them. When that is
-// too old before the last page, everything is asked for once more, and at once.
+// pages returns all objects with a label, in pages of one resource version. If that version expires before the last page, pages lists
+// everything again in one request.
 func pages[T runtime.Object](ctx context.Context, selector string, page pager.ListPageFunc) ([]T, error) {
 	p := pager.New(page)
 	p.PageSize = pageSize
@@ -153,8 +153,8 @@ func pages[T runtime.Object](ctx context.Context, selector string, page pager.Li
 	return all, err
 }
 
-// delete deletes an object if it still is as it was listed. It is not cut short when ctx is cancelled, only when its deadline has
-// come: nobody would know what became of the object.
+// delete deletes an object if it has not changed since it was listed. The request continues if ctx is cancelled, but not after its deadline:
+// otherwise the report could not say whether the object is deleted.
 func (j *Janitor) delete(ctx context.Context, d sweep.Decision) (Action, error) {
 	ctx, cancel := detached(ctx)
 	defer cancel()
@@ -171,7 +171,7 @@ func (j *Janitor) delete(ctx context.Context, d sweep.Decision) (Action, error) 
 	case sweep.Secret:
 		err = j.Client.Secrets(j.Options.Namespace).Delete(ctx, d.Name, options)
 	default:
-		err = fmt.Errorf("objects of kind %q are not known", d.Kind)
+		err = fmt.Errorf("unknown kind %q", d.Kind)
 	}
 	switch {
 	case err == nil:
@@ -184,7 +184,7 @@ func (j *Janitor) delete(ctx context.Context, d sweep.Decision) (Action, error) 
 	return Failed, fmt.Errorf("delete %s %s/%s: %w", d.Kind, j.Options.Namespace, d.Name, err)
 }
 
-// detached returns a context that does not end when ctx is cancelled, but in time.
+// detached returns a context that continues if ctx is cancelled. It ends after requestTimeout, or at the deadline of ctx.
 func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline := time.Now().Add(requestTimeout)
 	if last, ok := ctx.Deadline(); ok && last.Before(deadline) {
@@ -194,45 +194,43 @@ func detached(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 const (
-	// controller is who the events are from.
+	// controller is the reporting controller of events.
 	controller = "krmfn.dev/pod-janitor"
-	// maxNote is the most bytes of what an Event says.
-	maxNote = 1024
+	// maxNoteBytes is the maximum size of an event's note.
+	maxNoteBytes = 1024
 )
 
-// Self is the pod that this runs in, as far as it is known.
+// Self identifies the janitor's own pod.
 type Self struct {
-	// Name and Namespace are empty where this runs in no pod, or in one that does not say which.
+	// Name and Namespace are empty if the pod is unknown. Then the janitor creates no events.
 	Name, Namespace string
-	// UID may be empty. Then the event is no part of what kubectl describe shows of the pod.
+	// UID may be empty. Then kubectl describe does not show the pod's events.
 	UID string
 }
 
-// selfFromEnvironment returns the pod that this runs in as POD_NAME, POD_NAMESPACE and POD_UID say, by the downward API.
+// selfFromEnvironment reads POD_NAME, POD_NAMESPACE and POD_UID, which the downward API sets.
 func selfFromEnvironment() Self {
 	return Self{Name: os.Getenv("POD_NAME"), Namespace: os.Getenv("POD_NAMESPACE"), UID: os.Getenv("POD_UID")}
 }
 
-// tell makes an Event on the pod that this runs in, if that is known. The note is cut to 1024 bytes, the most that it can have.
-// It is made though ctx is cancelled.
-func (j *Janitor) tell(ctx context.Context, note string) error {
+// recordEvent creates an event on the janitor's own pod, if that is known, even if ctx has ended. It shortens the note to maxNoteBytes.
+func (j *Janitor) recordEvent(ctx context.Context, note string) error {
 	self := j.Self
 	if self.Name == "" || self.Namespace == "" {
 		return nil
 	}
-	// What there is to tell has been done, whether time is over or not.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	event := &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-janitor-", Namespace: self.Namespace},
 		EventTime:  metav1.NewMicroTime(time.Now()),
 		Type:       corev1.EventTypeNormal, Reason: "FunctionPodsDeleted", Action: "Sweep",
-		Note:                note[:min(len(note), maxNote)],
+		Note:                note[:min(len(note), maxNoteBytes)],
 		ReportingController: controller, ReportingInstance: self.Name,
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Name: self.Name, Namespace: self.Namespace, UID: types.UID(self.UID)},
 	}
 	if _, err := j.Client.Events(self.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("make an Event on pod %s/%s: %w", self.Namespace, self.Name, err)
+		return fmt.Errorf("create an event on pod %s/%s: %w", self.Namespace, self.Name, err)
 	}
 	return nil
 }

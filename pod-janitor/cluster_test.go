@@ -55,7 +55,7 @@ func words(requests []request) []string {
 	return all
 }
 
-// Services and Secret are listed before the pods; pods come in pages, and all of them.
+// Services and the Secret are listed before the pods, and pods in pages.
 func TestList(t *testing.T) {
 	t.Parallel()
 	foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}}
@@ -70,7 +70,7 @@ func TestList(t *testing.T) {
 		seen[pod.Name] = true
 	}
 	if len(seen) != 1001 || len(objects.Services) != 1 || objects.Services[0].Name != "s" || objects.Secret == nil || objects.Secret.Name != "auth-secret" {
-		t.Errorf("%d pods, Services %v, Secret %v", len(seen), objects.Services, objects.Secret)
+		t.Errorf("list() = %d pods, Services %v, Secret %v", len(seen), objects.Services, objects.Secret)
 	}
 	requests := server.Requests()
 	want := []string{"get secrets auth-secret", "list services", "list pods", "continue pods", "continue pods"}
@@ -78,7 +78,7 @@ func TestList(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, r := range requests[1:] {
-		// Any other version than none may be an old one, out of the API server's memory.
+		// With a resource version, the API server may return an old list from its cache.
 		if r.List.Limit != 500 || r.List.ResourceVersion != "" || (r.Resource == "services") != strings.Contains(r.List.LabelSelector, functionpod.PoolLabel) {
 			t.Errorf("%v: %+v", r, r.List)
 		}
@@ -89,16 +89,16 @@ func TestListWithoutSecret(t *testing.T) {
 	t.Parallel()
 	c, server := newCluster()
 	if objects, err := c.list(t.Context()); err != nil || objects.Secret != nil {
-		t.Errorf("a Secret that is not there: %v, %v", objects.Secret, err)
+		t.Errorf("list() without a Secret = Secret %v, %v", objects.Secret, err)
 	}
 	server.Requests()
 	c.Options.SecretName = ""
 	if _, err := c.list(t.Context()); err != nil || words(server.Requests())[0] != "list services" {
-		t.Errorf("nobody asked for a Secret: %v", err)
+		t.Errorf("list() without a name of the Secret = %v", err)
 	}
 }
 
-// A page that comes too late is not the end of the list: all is asked for once more, and if that fails there is no list.
+// If a page has expired, everything is listed again. If that fails, the list fails.
 func TestExpiredPages(t *testing.T) {
 	t.Parallel()
 	for times, want := range map[int]string{1: "", 2: "the provided continue parameter is too old"} {
@@ -113,15 +113,15 @@ func TestExpiredPages(t *testing.T) {
 		})
 		objects, err := c.list(t.Context())
 		if want == "" && (err != nil || len(objects.Pods) != 1200) {
-			t.Errorf("expired once: %d pods, %v", len(objects.Pods), err)
+			t.Errorf("expired once: list() = %d pods, %v", len(objects.Pods), err)
 		}
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want) || objects.Pods != nil) {
-			t.Errorf("expired twice: %d pods, %v", len(objects.Pods), err)
+			t.Errorf("expired twice: list() = %d pods, %v", len(objects.Pods), err)
 		}
 	}
 }
 
-func TestNoPartOfAList(t *testing.T) {
+func TestListErrorsNameTheObjects(t *testing.T) {
 	t.Parallel()
 	for asked, want := range map[string]string{
 		"get secrets auth-secret": "get Secret fns/auth-secret (--registry-auth-secret-name): ",
@@ -142,17 +142,17 @@ func TestNoPartOfAList(t *testing.T) {
 			})
 			objects, err := c.list(t.Context())
 			if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, answer) {
-				t.Errorf("%s: %v, want %s%v", asked, err, want, answer)
+				t.Errorf("%s: list() = %v, want %s%v", asked, err, want, answer)
 			}
 			if objects.Pods != nil || objects.Services != nil || objects.Secret != nil {
-				t.Errorf("%s: a part of the list is there", asked)
+				t.Errorf("%s: list() returned a part of the list", asked)
 			}
 		}
 	}
 }
 
-// A list that takes longer than there is time has no part that is good enough.
-func TestListInTime(t *testing.T) {
+// A list that exceeds the deadline returns no objects.
+func TestListDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, server := newCluster(pods(1200)...)
@@ -163,7 +163,7 @@ func TestListInTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute+time.Second)
 		defer cancel()
 		if objects, err := c.list(ctx); !errors.Is(err, context.DeadlineExceeded) || objects.Pods != nil {
-			t.Errorf("%d pods, %v", len(objects.Pods), err)
+			t.Errorf("list() = %d pods, %v", len(objects.Pods), err)
 		}
 	})
 }
@@ -178,12 +178,12 @@ func TestDelete(t *testing.T) {
 			want      Action
 			stays     bool
 		}{
-			"as it was":        {want: Deleted},
+			"unchanged":        {want: Deleted},
 			"used meanwhile":   {meanwhile: func(s *server, o metav1.Object, _ *sweep.Decision) { s.Put(o) }, want: Used, stays: true},
-			"another one":      {meanwhile: func(_ *server, _ metav1.Object, d *sweep.Decision) { d.UID = "uid-before" }, want: Used, stays: true},
+			"replaced":         {meanwhile: func(_ *server, _ metav1.Object, d *sweep.Decision) { d.UID = "uid-before" }, want: Used, stays: true},
 			"gone":             {answer: apierrors.NewNotFound(schema.GroupResource{Resource: "x"}, "a"), want: Gone, stays: true},
 			"forbidden":        {answer: forbidden, want: Failed, stays: true},
-			"cannot be asked":  {answer: errors.New("connection refused"), want: Failed, stays: true},
+			"unreachable":      {answer: errors.New("connection refused"), want: Failed, stays: true},
 			"too many at once": {answer: apierrors.NewTooManyRequests("later", 1), want: Failed, stays: true},
 		} {
 			object := map[sweep.Kind]metav1.Object{
@@ -199,20 +199,20 @@ func TestDelete(t *testing.T) {
 			got, err := c.delete(t.Context(), d)
 			failed := tc.want == Failed
 			if failed != (err != nil) || failed && !errors.Is(err, tc.answer) || got != tc.want {
-				t.Errorf("%s %s: %v, %v", kind, name, got, err)
+				t.Errorf("%s %s: delete() = %v, %v", kind, name, got, err)
 			}
 			if stays := len(server.Names()) == 1; stays != tc.stays {
-				t.Errorf("%s %s: there is %v", kind, name, server.Names())
+				t.Errorf("%s %s: remaining objects = %v", kind, name, server.Names())
 			}
 			options := server.Requests()[0].Delete
 			if p := options.PropagationPolicy; p == nil || *p != metav1.DeletePropagationBackground || options.GracePeriodSeconds != nil {
-				t.Errorf("%s %s: deleted with %+v", kind, name, options)
+				t.Errorf("%s %s: delete options = %+v", kind, name, options)
 			}
 		}
 	}
 	c, _ := newCluster()
 	if _, err := c.delete(t.Context(), sweep.Decision{Kind: "Node", Name: "a"}); err == nil {
-		t.Error("a Node was deleted")
+		t.Error("delete() of a Node succeeded, want an error")
 	}
 }
 
@@ -236,12 +236,12 @@ func TestRate(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), fifth/2)
 		defer cancel()
 		if err := c.limiter.Wait(short); err == nil || time.Since(begin) > 5*fifth {
-			t.Errorf("a deletion that must wait for longer than there is time: %v after %v", err, time.Since(begin))
+			t.Errorf("Wait() beyond the deadline = %v after %v", err, time.Since(begin))
 		}
 	})
 }
 
-// A deletion that has begun is not cut short by the end of the janitor, but by that of its time.
+// A deletion in flight continues after an interrupt, but not after its deadline.
 func TestDetached(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -256,24 +256,24 @@ func TestDetached(t *testing.T) {
 			begin := time.Now()
 			<-ctx.Done()
 			if took := time.Since(begin); took != tc.want {
-				t.Errorf("it ended after %v, want %v", took, tc.want)
+				t.Errorf("detached context ended after %v, want %v", took, tc.want)
 			}
 			cancel()
 		}
 		ctx, end := detached(cancelled)
 		defer end()
 		if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) != requestTimeout || ctx.Err() != nil {
-			t.Errorf("without a time of its own it ends at %v, %v", deadline, ctx.Err())
+			t.Errorf("detached context of a context without deadline: deadline %v, error %v", deadline, ctx.Err())
 		}
 	})
 }
 
-func TestTell(t *testing.T) {
+func TestRecordEvent(t *testing.T) {
 	t.Parallel()
 	c, server := newCluster()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := c.tell(ctx, strings.Repeat("x", 5000)); err != nil {
+	if err := c.recordEvent(ctx, strings.Repeat("x", 5000)); err != nil {
 		t.Fatal(err)
 	}
 	event, ok := server.Requests()[0].Created.(*eventsv1.Event)
@@ -284,21 +284,21 @@ func TestTell(t *testing.T) {
 	if diff := cmp.Diff(want, event.Regarding); diff != "" {
 		t.Error(diff)
 	}
-	// The API server wants all of them.
+	// The API server requires all of these fields.
 	for _, text := range []string{event.Reason, event.Action, event.ReportingController, event.ReportingInstance} {
 		if text == "" {
 			t.Errorf("%+v", event)
 		}
 	}
 	server.Before(func(request) error { return errors.New("no") })
-	if err := c.tell(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "pod porch-system/janitor-1") {
+	if err := c.recordEvent(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "pod porch-system/janitor-1") {
 		t.Error(err)
 	}
 	server.Requests()
 	for _, self := range []Self{{}, {Name: "a"}, {Namespace: "b"}} {
 		c.Self = self
-		if err := c.tell(t.Context(), "x"); err != nil || len(server.Requests()) != 0 {
-			t.Errorf("%+v: %v", self, err)
+		if err := c.recordEvent(t.Context(), "x"); err != nil || len(server.Requests()) != 0 {
+			t.Errorf("recordEvent() as %+v = %v", self, err)
 		}
 	}
 }
@@ -317,7 +317,7 @@ func TestConnect(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config")
 	c := Config{Options: options.Options{Kubeconfig: file}}
 	if err := c.Connect(); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("without the file: %v", err)
+		t.Errorf("Connect() without the file = %v", err)
 	}
 	if err := clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: "https://127.0.0.1:1"}},
@@ -326,6 +326,6 @@ func TestConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Connect(); err != nil || c.Client.Pods == nil || c.Metadata == nil {
-		t.Errorf("%+v, %v", c, err)
+		t.Errorf("Connect() = %+v, %v", c, err)
 	}
 }

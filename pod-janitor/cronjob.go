@@ -13,24 +13,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// batch has CronJobs and Jobs, of which the janitor reads the metadata only.
+// batch is the API group of CronJobs and Jobs. The janitor reads only their metadata.
 var batch = schema.GroupVersion{Group: "batch", Version: "v1"}
 
-// suspend suspends a CronJob, whose Jobs are deleted when they are counted. It returns nil where there is none.
+// suspend suspends a CronJob. Counting the remaining Jobs of the result also deletes them. It returns nil if the CronJob does not exist.
 func (j *Janitor) suspend(ctx context.Context, cronJob string) (*stopping, error) {
 	namespace, name, _ := strings.Cut(cronJob, "/")
 	suspended, err := j.Metadata.Resource(batch.WithResource("cronjobs")).Namespace(namespace).Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		j.Log.InfoContext(ctx, "there is nothing to stop", "cronjob", cronJob)
-		return nil, nil //nolint:nilnil // nothing is to be waited for
+		j.Log.InfoContext(ctx, "not found, nothing to stop", "cronjob", cronJob)
+		return nil, nil //nolint:nilnil // there is nothing to wait for
 	case err != nil:
 		return nil, err
 	}
 	return &stopping{what: "CronJob " + cronJob, flag: "--stop-cronjob", count: func(ctx context.Context) (int, error) { return j.deleteJobs(ctx, suspended) }}, nil
 }
 
-// deleteJobs deletes the Jobs of a CronJob, and returns how many there still were: each stays until its pods are gone.
+// deleteJobs deletes the Jobs of a CronJob, and returns the number of Jobs that existed. A Job exists until its pods are gone.
 func (j *Janitor) deleteJobs(ctx context.Context, cronJob *metav1.PartialObjectMetadata) (left int, err error) {
 	client := j.Metadata.Resource(batch.WithResource("jobs")).Namespace(cronJob.Namespace)
 	jobs, err := client.List(ctx, metav1.ListOptions{})

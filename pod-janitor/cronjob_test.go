@@ -20,7 +20,7 @@ import (
 
 const suspendArgs = "--all --grace=40s --stop-cronjob=porch-system/image-warmer --stop-timeout=1m --timeout=5m"
 
-// cronJob is one whose Job ends a while after it is deleted, as Jobs do whose dependents go first.
+// cronJob simulates a CronJob whose Job ends some time after its deletion, as with foreground deletion.
 type cronJob struct {
 	missing, idle bool
 	ends          time.Duration
@@ -48,7 +48,7 @@ func (c *cronJob) react(action clienttesting.Action) (bool, runtime.Object, erro
 	return false, nil, nil
 }
 
-// jobs has one of another CronJob, too.
+// jobs returns the CronJob's Job, and one of another CronJob.
 func (c *cronJob) jobs() *metav1.List {
 	job := func(name string, owner types.UID) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "job", OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}}}}
@@ -74,7 +74,7 @@ func TestAllStopsCronJobsFirst(t *testing.T) {
 		"between two runs": {cronJob{idle: true}, 0, 2 * time.Second},
 		"during a run":     {cronJob{ends: 30 * time.Second}, 30 * time.Second, 32 * time.Second},
 		"on a lost node":   {cronJob{ends: time.Hour}, 100 * time.Second, 110 * time.Second},
-		"deleted already":  {cronJob{missing: true}, 40 * time.Second, 50 * time.Second},
+		"does not exist":   {cronJob{missing: true}, 40 * time.Second, 50 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +85,7 @@ func TestAllStopsCronJobsFirst(t *testing.T) {
 				begin := time.Now()
 				h.server.Before(func(r request) error {
 					if r.Verb == "delete" && !test.idle && !test.missing && time.Since(begin) < min(test.ends, time.Minute) {
-						t.Errorf("%s comes before the run has ended", r)
+						t.Errorf("%s before the run has ended", r)
 					}
 					return nil
 				})
@@ -93,13 +93,13 @@ func TestAllStopsCronJobsFirst(t *testing.T) {
 					t.Fatal(err)
 				}
 				if took := time.Since(begin); took < test.least || took > test.most {
-					t.Errorf("it took %v, want %v to %v", took, test.least, test.most)
+					t.Errorf("Run() took %v, want %v to %v", took, test.least, test.most)
 				}
 				if left := h.server.Names(); len(left) > 0 {
-					t.Errorf("left: %q", left)
+					t.Errorf("remaining objects = %q", left)
 				}
 				if want := `porch-system/image-warmer {"spec":{"suspend":true}}`; !test.missing && test.patch != want {
-					t.Errorf("patch: %s", cmp.Diff(want, test.patch))
+					t.Errorf("patch (-want +got):\n%s", cmp.Diff(want, test.patch))
 				}
 			})
 		})
@@ -107,7 +107,7 @@ func TestAllStopsCronJobsFirst(t *testing.T) {
 }
 
 // If the CronJob cannot be suspended, the janitor deletes nothing, because the CronJob would create the objects again.
-func TestAllWithoutTheRightToSuspend(t *testing.T) {
+func TestAllWithoutPermissionToSuspend(t *testing.T) {
 	t.Parallel()
 	for resource, want := range map[string]string{
 		"cronjobs": "suspend CronJob porch-system/image-warmer (--stop-cronjob)",
@@ -119,10 +119,10 @@ func TestAllWithoutTheRightToSuspend(t *testing.T) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "image-warmer", nil)
 		})
 		if err := h.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got error %v", resource, err)
+			t.Errorf("%s: Run() = %v", resource, err)
 		}
 		if left := h.server.Names(); len(left) != 1 {
-			t.Errorf("%s: left: %q", resource, left)
+			t.Errorf("%s: remaining objects = %q", resource, left)
 		}
 	}
 }

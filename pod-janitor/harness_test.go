@@ -36,14 +36,14 @@ func pod(name string, age time.Duration) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: labelled(name, age), Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 }
 
-// foreign is a pod of Porch's function runner, which has failed long ago.
+// foreign returns a pod of Porch's function runner, which failed long ago.
 func foreign(name string) *corev1.Pod {
 	p := pod(name, 24*time.Hour)
 	p.Labels, p.Status.Phase = map[string]string{functionpod.ImageLabel: name}, corev1.PodFailed
 	return p
 }
 
-// service returns the Service of the pod with the given name. The pod need not exist.
+// service returns the Service of a pod, which need not exist.
 func service(name, owner string, age time.Duration) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: labelled(name, age)}
 	s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID("uid-" + owner)}}
@@ -57,7 +57,7 @@ func pullSecret(renewed time.Duration) *corev1.Secret {
 	return s
 }
 
-// many are pods that have expired, each for a second longer than the one before.
+// many returns n expired pods. Each was created one second after the one before.
 func many(n int) []metav1.Object {
 	all := make([]metav1.Object, 0, n)
 	for i := range n {
@@ -90,7 +90,7 @@ func newHarness(t *testing.T, args string, objects ...metav1.Object) *harness {
 	return h
 }
 
-// actions returns what the reports say, by line: "Pod a: deleted".
+// actions returns the objects and outcomes of the reports, such as "Pod a: deleted".
 func (h *harness) actions(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -108,7 +108,7 @@ func (h *harness) actions(t *testing.T) []string {
 	return all
 }
 
-// count returns with how many objects something was done.
+// count returns the number of objects with an outcome.
 func (h *harness) count(t *testing.T, action string) int {
 	t.Helper()
 	n := 0
@@ -120,7 +120,7 @@ func (h *harness) count(t *testing.T, action string) int {
 	return n
 }
 
-// deletions returns how many were asked for since the last call, and the notes of Events that were made.
+// deletions returns the number of delete requests since the last call, and the notes of created events.
 func (h *harness) deletions() (n int, notes []string) {
 	for _, r := range h.server.Requests() {
 		if r.Verb == "delete" {

@@ -15,27 +15,27 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/options"
 )
 
-// Config is what a Janitor needs. All of it must be set, unless it says otherwise.
+// Config configures a Janitor. All fields are required.
 type Config struct {
 	Options options.Options
 	Client  Clients
-	// Metadata gets CronJobs and Jobs, and the pull secret, without their content.
+	// Metadata reads the metadata of CronJobs, Jobs and the pull secret.
 	Metadata metadata.Interface
-	// Self is the pod that this runs in.
+	// Self is the janitor's own pod.
 	Self    Self
 	Metrics *Metrics
-	// Out gets what --format asks for.
+	// Out receives reports in the format table or json.
 	Out io.Writer
 	Log *slog.Logger
 }
 
-// Janitor sweeps. It is for one goroutine at a time.
+// Janitor deletes objects that nobody needs any more. It is not safe for concurrent use.
 type Janitor struct {
 	Config
 	limiter *rate.Limiter
 }
 
-// newJanitor returns a Janitor that does nothing before Run.
+// newJanitor returns a Janitor. It does nothing before Run.
 func newJanitor(c Config) *Janitor {
 	return &Janitor{Config: c, limiter: rate.NewLimiter(rate.Limit(c.Options.QPS), 1)}
 }

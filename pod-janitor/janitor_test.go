@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// everything is one object of each sort: those that go, and those that stay.
+// everything returns one object for each decision.
 func everything() []metav1.Object {
 	const day = 24 * time.Hour
 	used := pod("used", day)
@@ -42,7 +42,7 @@ func TestSweep(t *testing.T) {
 		}
 		want := []string{"pods foreign", "pods stuck", "pods used", "pods young", "services other", "services used"}
 		if diff := cmp.Diff(want, h.server.Names()); diff != "" {
-			t.Errorf("what is left: %s", diff)
+			t.Errorf("remaining objects (-want +got):\n%s", diff)
 		}
 		want = []string{"Pod expired: deleted", "Pod stuck: left", "Service forgotten: deleted", "Secret auth-secret: deleted"}
 		if diff := cmp.Diff(want, h.actions(t)); diff != "" {
@@ -51,7 +51,7 @@ func TestSweep(t *testing.T) {
 		n, notes := h.deletions()
 		want = []string{"deleted 1 Pod (expired 1), 1 Service (orphaned 1), 1 Secret (unused 1) in namespace fns"}
 		if diff := cmp.Diff(want, notes); diff != "" || n != 3 {
-			t.Errorf("%d deletions; Events: %s", n, diff)
+			t.Errorf("deletions = %d, events (-want +got):\n%s", n, diff)
 		}
 		if strings.Count(h.log.String(), "sweep done") != 1 || !strings.Contains(h.log.String(), "pods=4 services=2 secrets=1 deleted=3") {
 			t.Error(h.log.String())
@@ -60,12 +60,12 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, notes := h.deletions(); n != 0 || notes != nil {
-			t.Errorf("the second sweep: %d deletions, Events %q", n, notes)
+			t.Errorf("second sweep: %d deletions, events %q, want none", n, notes)
 		}
 	})
 }
 
-// While a list is on its way pods are used, which it does not say: what counts is how idle they were when it was asked for.
+// Pods may be used while the API server sends the list. The decision therefore uses the time before the request.
 func TestSlowList(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestSlowList(t *testing.T) {
 		})
 		for sweep, want := range []int{1, 0} {
 			if err := h.Run(t.Context()); err != nil || len(h.server.Names()) != want {
-				t.Errorf("sweep %d: %v, left: %v", sweep, err, h.server.Names())
+				t.Errorf("sweep %d: Run() = %v, remaining objects %v", sweep, err, h.server.Names())
 			}
 		}
 	})
@@ -95,7 +95,7 @@ func TestDryRun(t *testing.T) {
 		}
 		for _, r := range h.server.Requests() {
 			if r.Verb != "get" && r.Verb != "list" {
-				t.Errorf("a request to %v", r)
+				t.Errorf("a dry run sent %v", r)
 			}
 		}
 		want := []string{"Pod expired: would delete", "Pod stuck: left", "Service forgotten: would delete", "Secret auth-secret: would delete"}
@@ -105,7 +105,7 @@ func TestDryRun(t *testing.T) {
 	})
 }
 
-// Without a whole list nothing is deleted.
+// If a list fails, nothing is deleted.
 func TestListErrors(t *testing.T) {
 	t.Parallel()
 	for _, asked := range []string{"get secrets auth-secret", "list services", "list pods", "continue pods"} {
@@ -118,12 +118,12 @@ func TestListErrors(t *testing.T) {
 		})
 		err := h.Run(t.Context())
 		if n, notes := h.deletions(); err == nil || !apierrors.IsForbidden(err) || n != 0 || notes != nil || h.out.Len() != 0 {
-			t.Errorf("%s: %v, %d deletions, Events %q", asked, err, n, notes)
+			t.Errorf("%s fails: Run() = %v, %d deletions, events %q", asked, err, n, notes)
 		}
 	}
 }
 
-// What fails is told of and makes the sweep fail; the others are deleted all the same.
+// Failed deletions are reported and make the sweep fail. The other objects are deleted.
 func TestFailedDeletions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestFailedDeletions(t *testing.T) {
 			return nil
 		})
 		err := h.Run(t.Context())
-		if err == nil || !strings.HasPrefix(err.Error(), "2 deletions failed, the first of them: delete Pod fns/pod-0000: ") || !apierrors.IsForbidden(err) {
+		if err == nil || !strings.HasPrefix(err.Error(), "2 deletions failed, first error: delete Pod fns/pod-0000: ") || !apierrors.IsForbidden(err) {
 			t.Error(err)
 		}
 		want := []string{
@@ -156,8 +156,8 @@ func TestFailedDeletions(t *testing.T) {
 	})
 }
 
-// What is lost without harm: an Event. What others do meanwhile is no failure either.
-func TestNoFailure(t *testing.T) {
+// A sweep succeeds if the event fails, and if an object changes before its deletion.
+func TestSweepSucceedsDespiteChanges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, "", many(3)...)
@@ -199,16 +199,16 @@ func TestMaxDeletions(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := len(h.server.Names()); got != want {
-				t.Errorf("%d pods are left, want %d", got, want)
+				t.Errorf("remaining pods = %d, want %d", got, want)
 			}
 			if got := h.count(t, "next sweep"); got != want {
-				t.Errorf("%d pods wait for the next sweep, want %d", got, want)
+				t.Errorf("pods left to the next sweep = %d, want %d", got, want)
 			}
 		}
 	})
 }
 
-// A sweep takes no longer than it may, however slow the API server is and however much there is to delete.
+// A sweep ends at its timeout, even if the API server is slow or many objects are left to delete.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -228,22 +228,22 @@ func TestTimeout(t *testing.T) {
 				begin := time.Now()
 				err := h.Run(t.Context())
 				if took := time.Since(begin); took > time.Minute+tc.each {
-					t.Errorf("it took %v", took)
+					t.Errorf("Run() took %v", took)
 				}
 				left := len(h.server.Names())
 				if deleted := 400 - left; deleted < tc.least || deleted > tc.least+2 {
 					t.Errorf("%d deletions", deleted)
 				}
 				if err == nil || !strings.Contains(err.Error(), "--timeout") || h.count(t, "next sweep") != left {
-					t.Errorf("%d pods are left: %v", left, err)
+					t.Errorf("remaining pods = %d, Run() = %v", left, err)
 				}
 			})
 		})
 	}
 }
 
-// A janitor that is told to end does so between two deletions. Nothing has failed then.
-func TestEnd(t *testing.T) {
+// An interrupted janitor ends between two deletions, without an error.
+func TestInterrupt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, "", many(10)...)
@@ -258,17 +258,17 @@ func TestEnd(t *testing.T) {
 		if err := h.Run(ctx); err != nil {
 			t.Error(err)
 		}
-		// That one was under way, and is counted.
+		// The deletion in flight is counted.
 		if _, notes := h.deletions(); len(notes) != 1 || !strings.Contains(notes[0], "deleted 3 Pods") {
-			t.Errorf("Events: %q", notes)
+			t.Errorf("events = %q", notes)
 		}
 		if left := h.server.Names(); len(left) != 7 || left[0] != "pods pod-0003" || h.count(t, "next sweep") != 7 {
-			t.Errorf("what is left: %v", left)
+			t.Errorf("remaining objects = %v", left)
 		}
 	})
 }
 
-// With an interval, a sweep that fails is followed by the next one, until the end.
+// With an interval, sweeps continue after a failed one, until ctx ends.
 func TestInterval(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -290,16 +290,16 @@ func TestInterval(t *testing.T) {
 			t.Error(err)
 		}
 		if lists != 5 || len(h.server.Names()) != 0 {
-			t.Errorf("%d sweeps; left: %v", lists, h.server.Names())
+			t.Errorf("%d sweeps, remaining objects %v", lists, h.server.Names())
 		}
 		if n := strings.Count(h.log.String(), "the sweep failed"); n != 2 {
-			t.Errorf("%d sweeps failed: %s", n, h.log.String())
+			t.Errorf("failed sweeps = %d, log:\n%s", n, h.log.String())
 		}
 	})
 }
 
-// The end of a janitor that sweeps again and again is no failure, whatever it is at.
-func TestIntervalEnds(t *testing.T) {
+// With an interval, an interrupt is not an error, during any request.
+func TestInterruptWithInterval(t *testing.T) {
 	t.Parallel()
 	for _, asked := range []string{"list services", "list pods", "delete pods pod-0001"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -317,13 +317,13 @@ func TestIntervalEnds(t *testing.T) {
 				return nil
 			})
 			if err := h.Run(ctx); err != nil || strings.Contains(h.log.String(), "the sweep failed") {
-				t.Errorf("%s: %v, %s", asked, err, h.log.String())
+				t.Errorf("interrupt during %s: Run() = %v, log:\n%s", asked, err, h.log.String())
 			}
 		})
 	}
 }
 
-// What is uninstalled goes as a whole, with what a function runner still makes on its way out, and nothing of others.
+// --all deletes all objects of krmfn, including those that a function runner creates during its shutdown, and no other objects.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -336,27 +336,27 @@ func TestAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{"pods foreign", "services other"}, h.server.Names()); diff != "" {
-			t.Errorf("what is left: %s", diff)
+			t.Errorf("remaining objects (-want +got):\n%s", diff)
 		}
 		if took := time.Since(begin); took < 70*time.Second || took > 80*time.Second {
-			t.Errorf("it took %v, want the grace after the last object", took)
+			t.Errorf("Run() took %v, want the grace period after the last object", took)
 		}
 	})
 }
 
-// Function runners that are not uninstalled make pods for ever.
-func TestAllHasAnEnd(t *testing.T) {
+// --all fails at its timeout if function runners continue to create pods.
+func TestAllTimesOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, "--all --timeout=1m", everything()...)
 		if err := h.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--timeout") || !strings.Contains(err.Error(), "with 1 object left") {
-			t.Errorf("got error %v", err)
+			t.Errorf("Run() = %v", err)
 		}
 	})
 }
 
-// Where nothing is left there is no error, even if --timeout ends before the grace.
-func TestAllOfNothing(t *testing.T) {
+// If no objects are left, --all succeeds, even if --timeout passes before the grace period.
+func TestAllWithoutObjects(t *testing.T) {
 	t.Parallel()
 	for name, objects := range map[string][]metav1.Object{
 		"empty":             nil,
@@ -372,18 +372,18 @@ func TestAllOfNothing(t *testing.T) {
 					t.Error(err)
 				}
 				if took := time.Since(begin); took > 8*time.Second {
-					t.Errorf("it took %v", took)
+					t.Errorf("Run() took %v", took)
 				}
-				if !strings.Contains(h.log.String(), "nothing is left") {
-					t.Errorf("the log does not say that the grace is not over: %s", h.log.String())
+				if !strings.Contains(h.log.String(), "ended before --grace") {
+					t.Errorf("log does not mention the grace period:\n%s", h.log.String())
 				}
 			})
 		})
 	}
 }
 
-// Nothing is known of a cluster that does not answer.
-func TestAllWithoutAnAnswer(t *testing.T) {
+// If the API server does not answer, --all fails.
+func TestAllWithoutAPIServer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := newHarness(t, "--all --grace=30s --timeout=8s")
@@ -392,7 +392,7 @@ func TestAllWithoutAnAnswer(t *testing.T) {
 			return context.DeadlineExceeded
 		})
 		if err := h.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "--timeout") {
-			t.Errorf("got error %v", err)
+			t.Errorf("Run() = %v", err)
 		}
 	})
 }

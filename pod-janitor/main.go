@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// run sweeps until it is told to end by SIGTERM or an interrupt; a second one ends the process at once.
+// run sweeps until it is done, or until SIGTERM or an interrupt. A second signal ends the process at once.
 func run(ctx context.Context, o options.Options, log *slog.Logger) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -46,7 +46,7 @@ func run(ctx context.Context, o options.Options, log *slog.Logger) error {
 		return err
 	}
 	defer func() {
-		// What was to be done is done, whether somebody hears of it or not.
+		// The sweep has succeeded even if its metrics are lost.
 		if err := exporters.Shutdown(ctx); err != nil {
 			log.Warn("the metrics are lost", "err", err)
 		}

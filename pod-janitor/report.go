@@ -17,23 +17,23 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
 )
 
-// Action is what was done with an object.
+// Action is the outcome for one object.
 type Action string
 
 // The actions.
 const (
 	Deleted Action = "deleted"
-	// WouldDelete is what a dry run does instead.
+	// WouldDelete is the outcome in a dry run.
 	WouldDelete Action = "would delete"
-	// Used objects were used, or otherwise changed, between being listed and being deleted. They are left.
+	// Used objects changed between the list and the deletion, usually because they were used. They were not deleted.
 	Used Action = "used meanwhile"
-	// Gone objects were deleted by somebody else meanwhile.
+	// Gone objects were deleted by someone else.
 	Gone Action = "gone"
-	// Failed deletions are tried again by the next sweep.
+	// Failed deletions are retried by the next sweep.
 	Failed Action = "failed"
-	// Waiting objects are left to the next sweep: there are too many, or time is over.
+	// Waiting objects are left to the next sweep, because of maxDeletions or --timeout.
 	Waiting Action = "next sweep"
-	// Left objects are only told of.
+	// Left objects are only reported.
 	Left Action = "left"
 )
 
@@ -41,25 +41,26 @@ const (
 type Row struct {
 	sweep.Decision
 	Action Action `json:"action"`
-	// Error is why a deletion failed.
+	// Error is the error of a failed deletion.
 	Error string `json:"error,omitempty"`
 }
 
-// Report is what one sweep has done.
+// Report is the result of one sweep.
 type Report struct {
 	Namespace string `json:"namespace"`
 	DryRun    bool   `json:"dryRun"`
-	// Begin is when the sweep began, in UTC and whole seconds.
+	// Begin is the start time of the sweep, in UTC and whole seconds.
 	Begin time.Time `json:"begin"`
-	// Seen is how many objects of ours there are of each kind, and Kept how many of them are not to be deleted.
+	// Seen counts krmfn's objects by kind. Kept counts those that the sweep decided to keep.
 	Seen map[sweep.Kind]int `json:"seen"`
 	Kept int                `json:"kept"`
 	Rows []Row              `json:"objects"`
-	// took is how long the sweep took, and err why the first deletion failed that did.
+	// took is the duration of the sweep. err is the error of the first failed deletion.
 	took time.Duration
 	err  error
 }
 
+// count returns the number of objects with an outcome.
 func (r *Report) count(action Action) int {
 	n := 0
 	for _, row := range r.Rows {
@@ -70,7 +71,7 @@ func (r *Report) count(action Action) int {
 	return n
 }
 
-// objects returns how many objects of ours there were.
+// objects returns the number of krmfn's objects.
 func (r *Report) objects() int {
 	n := 0
 	for _, seen := range r.Seen {
@@ -79,12 +80,12 @@ func (r *Report) objects() int {
 	return n
 }
 
-// settled tells whether nothing is left that is to be deleted.
+// settled reports whether no object is left to delete.
 func (r *Report) settled() bool {
 	return r.count(Used)+r.count(Waiting)+r.count(Failed) == 0
 }
 
-// note says in one sentence what was deleted, and why: "deleted 3 Pods (expired 2, failed 1), 1 Service (orphaned 1)".
+// note summarises the deletions, such as "deleted 3 Pods (expired 2, failed 1), 1 Service (orphaned 1)".
 func (r *Report) note() string {
 	var kinds []string
 	for _, kind := range []sweep.Kind{sweep.Pod, sweep.Service, sweep.Secret} {
@@ -107,6 +108,7 @@ func (r *Report) note() string {
 	return fmt.Sprintf("deleted %s in namespace %s", strings.Join(kinds, ", "), r.Namespace)
 }
 
+// counts formats the number of objects by reason, such as "expired 2, failed 1".
 func counts(reasons map[sweep.Reason]int) string {
 	words := make([]string, 0, len(reasons))
 	for reason, n := range reasons {
@@ -116,25 +118,26 @@ func counts(reasons map[sweep.Reason]int) string {
 	return strings.Join(words, ", ")
 }
 
-// Metrics counts what sweeps do:
+// Metrics are the instruments of sweeps:
 //
-//   - krm_janitor_deleted (kind, reason): objects deleted
+//   - krm_janitor_deleted (kind, reason): deleted objects
 //   - krm_janitor_kept: objects that the last sweep kept
-//   - krm_janitor_errors: lists and deletions that failed
+//   - krm_janitor_errors: failed lists and deletions
 type Metrics struct {
 	deleted, errors metric.Int64Counter
 	kept            metric.Int64Gauge
 }
 
-// newMetrics returns Metrics.
+// newMetrics creates the instruments.
 func newMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	meter := provider.Meter("github.com/krmfn/krmfn/pod-janitor")
-	deleted, err1 := meter.Int64Counter("krm_janitor_deleted", metric.WithDescription("Objects deleted."))
+	deleted, err1 := meter.Int64Counter("krm_janitor_deleted", metric.WithDescription("Deleted objects."))
 	kept, err2 := meter.Int64Gauge("krm_janitor_kept", metric.WithDescription("Objects that the last sweep kept."))
-	failed, err3 := meter.Int64Counter("krm_janitor_errors", metric.WithDescription("Lists and deletions that failed."))
+	failed, err3 := meter.Int64Counter("krm_janitor_errors", metric.WithDescription("Failed lists and deletions."))
 	return &Metrics{deleted: deleted, errors: failed, kept: kept}, errors.Join(err1, err2, err3)
 }
 
+// done records the result of a sweep.
 func (m *Metrics) done(ctx context.Context, r *Report) {
 	for _, row := range r.Rows {
 		if row.Action == Deleted {
@@ -145,4 +148,5 @@ func (m *Metrics) done(ctx context.Context, r *Report) {
 	m.errors.Add(ctx, int64(r.count(Failed)))
 }
 
+// failed records a failed list.
 func (m *Metrics) failed(ctx context.Context) { m.errors.Add(ctx, 1) }

@@ -95,7 +95,7 @@ func TestTable(t *testing.T) {
 		t.Error(diff)
 	}
 	if out, _ := write(t, &Report{}, options.Table); out != "nothing to delete\n" {
-		t.Errorf("an empty table: %q", out)
+		t.Errorf("empty table = %q", out)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestJSON(t *testing.T) {
 	t.Parallel()
 	out, log := write(t, example(), options.JSON)
 	if strings.Count(out, "\n") != 1 || log != failure+summary {
-		t.Errorf("more than a line: %s\n%s", out, log)
+		t.Errorf("report = %q, want one line; log:\n%s", out, log)
 	}
 	var got struct {
 		Namespace, Begin string
@@ -129,7 +129,7 @@ func TestJSON(t *testing.T) {
 		t.Error(diff)
 	}
 	if out, _ := write(t, &Report{}, options.JSON); !strings.Contains(out, `"objects":[]`) {
-		t.Errorf("nothing to tell of is no list: %s", out)
+		t.Errorf("report without objects = %s, want an empty list", out)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("%s%s", out, log)
 	}
 	if !strings.HasPrefix(lines[4], "level=WARN") || strings.Count(log, "err=forbidden") != 1 {
-		t.Errorf("what somebody has to look at: %s", log)
+		t.Errorf("log = %s, want a warning for the failure", log)
 	}
 }
 
@@ -153,7 +153,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
-// Where the standard output is gone the summary is in the log all the same.
+// If standard output fails, the log still has the summary.
 func TestWriteError(t *testing.T) {
 	t.Parallel()
 	for _, output := range []options.Output{options.Table, options.JSON} {
@@ -161,7 +161,7 @@ func TestWriteError(t *testing.T) {
 			var log bytes.Buffer
 			err := r.write(t.Context(), full{}, output, slog.New(slog.NewTextHandler(&log, nil)))
 			if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(log.String(), "sweep done") {
-				t.Errorf("%s: %v, %s", output, err, log.String())
+				t.Errorf("%s: write() = %v, log:\n%s", output, err, log.String())
 			}
 		}
 	}
@@ -171,7 +171,7 @@ func TestNote(t *testing.T) {
 	t.Parallel()
 	want := "deleted 2 Pods (expired 1, failed 1), 1 Service (orphaned 1) in namespace fns"
 	if got := example().note(); got != want {
-		t.Errorf("got %q, want %q", got, want)
+		t.Errorf("note() = %q, want %q", got, want)
 	}
 }
 

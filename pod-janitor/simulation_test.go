@@ -27,7 +27,7 @@ const testNamespace = "fns"
 // kinds are the kinds of the simulated resources.
 var kinds = map[string]string{"pods": "Pod", "services": "Service", "secrets": "Secret"}
 
-// server is an API server: client-go's fake one, with what that lacks and a sweep relies on, pages and preconditions. It may be used by several goroutines.
+// server is client-go's fake API server with pages and preconditions, which sweeps rely on. It is safe for concurrent use.
 type server struct {
 	Client   *fake.Clientset
 	Metadata *metadatafake.FakeMetadataClient
@@ -59,7 +59,7 @@ type request struct {
 	Created runtime.Object
 }
 
-// String returns "delete pods a"; pages after the first are "continue pods".
+// String returns a text like "delete pods a". Pages after the first are "continue pods".
 func (r request) String() string {
 	verb := r.Verb
 	if r.List.Continue != "" {
@@ -68,7 +68,7 @@ func (r request) String() string {
 	return strings.TrimSpace(verb + " " + r.Resource + " " + r.Name)
 }
 
-// newServer returns a server that has pods, Services and Secrets. Each gets a UID and a resource version.
+// newServer returns a server with the given pods, Services and Secrets. Each gets a UID and a resource version.
 func newServer(objects ...metav1.Object) *server {
 	s := &server{Client: fake.NewClientset(), version: 100}
 	scheme := metadatafake.NewTestScheme()
@@ -84,7 +84,7 @@ func newServer(objects ...metav1.Object) *server {
 	return s
 }
 
-// Put makes an object, or puts a new version of it in its place.
+// Put creates an object, or replaces it with a new version.
 func (s *server) Put(object metav1.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *server) Put(object metav1.Object) {
 		object.SetUID(types.UID("uid-" + object.GetName()))
 	}
 	copied, resource := copyOf(object)
-	_ = s.Client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource(resource), testNamespace, object.GetName()) // if it is there
+	_ = s.Client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource(resource), testNamespace, object.GetName()) // it may not exist
 	if err := s.Client.Tracker().Add(copied); err != nil {
 		panic(err)
 	}
@@ -113,7 +113,7 @@ func copyOf(object metav1.Object) (o runtime.Object, resource string) {
 	panic(fmt.Sprintf("a %T", object))
 }
 
-// Names returns the pods, Services and Secrets that there are: "pods a".
+// Names returns the names of all pods, Services and Secrets, such as "pods a".
 func (s *server) Names() []string {
 	var names []string
 	for _, resource := range []string{"pods", "services", "secrets"} {
@@ -133,7 +133,7 @@ func nameOf(o runtime.Object) string {
 	return object.GetName()
 }
 
-// Before has f called before each request is carried out. Its error is the answer.
+// Before sets a function that is called before each request. If it returns an error, so does the request.
 func (s *server) Before(f func(request) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,10 +185,10 @@ func (s *server) react(action clienttesting.Action) (bool, runtime.Object, error
 	return false, nil, nil
 }
 
-// page returns the part of a list that was asked for; the token of the next one is where that begins.
+// page returns the requested part of a list. The continue token is the index of the next item.
 func (s *server) page(r request) (runtime.Object, error) {
 	list, items := s.all(r.Resource)
-	begin, _ := strconv.Atoi(r.List.Continue) // "" is the beginning
+	begin, _ := strconv.Atoi(r.List.Continue) // "" means the first page
 	end := len(items)
 	about, err := meta.ListAccessor(list)
 	if err != nil {
@@ -215,7 +215,7 @@ func (s *server) all(resource string) (list runtime.Object, items []runtime.Obje
 	return list, items
 }
 
-// get returns the metadata of an object, which is all that anybody asks for.
+// get returns the metadata of an object. Nothing requests more.
 func (s *server) get(action clienttesting.Action, name string) (runtime.Object, error) {
 	o, err := s.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), name)
 	if err != nil {
@@ -223,12 +223,12 @@ func (s *server) get(action clienttesting.Action, name string) (runtime.Object, 
 	}
 	secret, ok := o.(*corev1.Secret)
 	if !ok {
-		return nil, fmt.Errorf("a request for a %T", o)
+		return nil, fmt.Errorf("get of a %T is not simulated", o)
 	}
 	return &metav1.PartialObjectMetadata{ObjectMeta: secret.ObjectMeta}, nil
 }
 
-// precondition refuses to delete another object than the one that is meant, as API servers do.
+// precondition checks the preconditions of a deletion.
 func (s *server) precondition(action clienttesting.Action, r request) error {
 	o, err := s.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), r.Name)
 	if err != nil {

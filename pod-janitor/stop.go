@@ -17,18 +17,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// stopPause is the time between two looks at what is being stopped.
-const stopPause = 100 * time.Millisecond
+// stopInterval is the interval at which the remaining pods are counted.
+const stopInterval = 100 * time.Millisecond
 
-// stopping is a Deployment that has been scaled to 0, a CronJob that has been suspended, or pods that somebody else deletes.
+// stopping is a Deployment that was scaled to 0, a CronJob that was suspended, or a set of pods that someone else deletes.
 type stopping struct {
-	// what names it for people, and flag is the one that does so for the janitor.
+	// what describes it in messages, and flag is the flag that names it.
 	what, flag string
-	// count tells how much of it has not ended.
+	// count returns the number of pods or Jobs that have not ended.
 	count func(ctx context.Context) (running int, err error)
-	// running is what count last said.
+	// running is the last result of count.
 	running int
-	// required means that nothing may be deleted while some of it runs.
+	// required means that nothing may be deleted before all of them have ended.
 	required bool
 }
 
@@ -41,7 +41,7 @@ func (j *Janitor) stop(ctx context.Context) (stopped bool, err error) {
 		return false, err
 	}
 	stopped = len(left) > 0 && len(left) == len(j.Options.StopDeployments)+len(j.Options.StopCronJobs)+len(j.Options.AwaitPods)
-	err = wait.PollUntilContextTimeout(ctx, stopPause, j.Options.StopTimeout, true, func(ctx context.Context) (bool, error) {
+	err = wait.PollUntilContextTimeout(ctx, stopInterval, j.Options.StopTimeout, true, func(ctx context.Context) (bool, error) {
 		for _, s := range left {
 			if s.running, err = s.count(ctx); err != nil {
 				return false, fmt.Errorf("wait for the pods of %s (%s): %w", s.what, s.flag, err)
@@ -56,14 +56,14 @@ func (j *Janitor) stop(ctx context.Context) (stopped bool, err error) {
 				return false, fmt.Errorf("%d of the %s (%s) still run after %v, so nothing was deleted: replace their Deployment, or delete them, and try again",
 					s.running, s.what, s.flag, j.Options.StopTimeout)
 			}
-			j.Log.WarnContext(ctx, "not all has ended in time", "of", s.what, "left", s.running, "timeout", j.Options.StopTimeout)
+			j.Log.WarnContext(ctx, "stop timeout reached", "waiting_for", s.what, "left", s.running, "timeout", j.Options.StopTimeout)
 		}
 		return false, nil
 	}
 	return stopped && err == nil, err
 }
 
-// begin has all that is to be stopped make nothing new, and returns what of it is there.
+// begin suspends CronJobs and scales down Deployments, and returns those that exist, and the pods to wait for.
 func (j *Janitor) begin(ctx context.Context) (all []*stopping, err error) {
 	for _, cronJob := range j.Options.StopCronJobs {
 		s, err := j.suspend(ctx, cronJob)
@@ -88,7 +88,7 @@ func (j *Janitor) begin(ctx context.Context) (all []*stopping, err error) {
 	return slices.DeleteFunc(all, func(s *stopping) bool { return s == nil }), nil
 }
 
-// scaleDown scales a Deployment to 0. It returns nil where there is none.
+// scaleDown scales a Deployment to 0. It returns nil if the Deployment does not exist.
 func (j *Janitor) scaleDown(ctx context.Context, deployment string) (*stopping, error) {
 	namespace, name, _ := strings.Cut(deployment, "/")
 	deployments := j.Client.Deployments(namespace)
@@ -98,8 +98,8 @@ func (j *Janitor) scaleDown(ctx context.Context, deployment string) (*stopping, 
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		j.Log.InfoContext(ctx, "there is nothing to stop", "deployment", deployment)
-		return nil, nil //nolint:nilnil // nothing is to be waited for
+		j.Log.InfoContext(ctx, "not found, nothing to stop", "deployment", deployment)
+		return nil, nil //nolint:nilnil // there is nothing to wait for
 	case err != nil:
 		return nil, err
 	}
@@ -112,8 +112,8 @@ func (j *Janitor) scaleDown(ctx context.Context, deployment string) (*stopping, 
 	}}, nil
 }
 
-// runningPods counts the pods that have not ended. A pod in a terminal phase runs nothing any more, however long the kubelet takes to
-// remove it, and nobody removes one that was evicted.
+// runningPods counts the pods that have not ended. Pods in a terminal phase do not count: the kubelet may take long to remove them, and
+// nobody removes evicted pods.
 func (j *Janitor) runningPods(ctx context.Context, namespace, selector string) (running int, err error) {
 	pods, err := j.Client.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {

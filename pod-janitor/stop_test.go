@@ -22,11 +22,11 @@ import (
 
 const stopArgs = "--all --grace=40s --stop-deployment=porch-system/function-runner --stop-deployment=porch-system/image-warmer --stop-timeout=1m --timeout=5m"
 
-// deployment is one whose pod ends a while after it is scaled to 0.
+// deployment simulates a Deployment whose pod ends some time after the Deployment is scaled to 0.
 type deployment struct {
 	missing bool
 	ends    time.Duration
-	// stays has the pod stay in a phase when it has ended, as one does that the kubelet has yet to remove.
+	// stays is the phase of the pod after it has ended, if the kubelet does not remove it.
 	stays  corev1.PodPhase
 	scaled time.Time
 	patch  string
@@ -70,7 +70,7 @@ func (all deployments) react(action clienttesting.Action) (bool, runtime.Object,
 	return false, nil, nil
 }
 
-// most returns how long it takes until all have ended, within a timeout.
+// most returns the time until all pods have ended, at most the timeout.
 func (all deployments) most(timeout time.Duration) time.Duration {
 	most := time.Duration(0)
 	for _, d := range all {
@@ -87,17 +87,17 @@ func TestAllStopsDeploymentsFirst(t *testing.T) {
 		runner, warmer deployment
 		least, most    time.Duration
 	}{
-		"idle":                      {runner: deployment{ends: 5 * time.Second}, least: 5 * time.Second, most: 6 * time.Second},
-		"busy":                      {runner: deployment{ends: 30 * time.Second}, warmer: deployment{ends: time.Second}, least: 30 * time.Second, most: 31 * time.Second},
-		"the other one is slow":     {warmer: deployment{ends: 30 * time.Second}, least: 30 * time.Second, most: 31 * time.Second},
-		"ended, not removed":        {runner: deployment{ends: time.Second, stays: corev1.PodSucceeded}, least: time.Second, most: 2 * time.Second},
-		"cut off, not removed":      {runner: deployment{ends: time.Second}, warmer: deployment{stays: corev1.PodFailed}, least: time.Second, most: 2 * time.Second},
-		"of unknown state":          {runner: deployment{stays: corev1.PodUnknown}, least: 100 * time.Second, most: 110 * time.Second},
-		"on a lost node":            {runner: deployment{ends: time.Hour}, least: 100 * time.Second, most: 110 * time.Second},
-		"the other on a lost node":  {warmer: deployment{ends: time.Hour}, least: 100 * time.Second, most: 110 * time.Second},
-		"deleted already":           {runner: deployment{missing: true}, least: 40 * time.Second, most: 50 * time.Second},
-		"the other deleted already": {runner: deployment{ends: 5 * time.Second}, warmer: deployment{missing: true}, least: 45 * time.Second, most: 55 * time.Second},
-		"both of them":              {runner: deployment{missing: true}, warmer: deployment{missing: true}, least: 40 * time.Second, most: 50 * time.Second},
+		"idle":                  {runner: deployment{ends: 5 * time.Second}, least: 5 * time.Second, most: 6 * time.Second},
+		"busy":                  {runner: deployment{ends: 30 * time.Second}, warmer: deployment{ends: time.Second}, least: 30 * time.Second, most: 31 * time.Second},
+		"warmer is slow":        {warmer: deployment{ends: 30 * time.Second}, least: 30 * time.Second, most: 31 * time.Second},
+		"ended, not removed":    {runner: deployment{ends: time.Second, stays: corev1.PodSucceeded}, least: time.Second, most: 2 * time.Second},
+		"killed, not removed":   {runner: deployment{ends: time.Second}, warmer: deployment{stays: corev1.PodFailed}, least: time.Second, most: 2 * time.Second},
+		"unknown phase":         {runner: deployment{stays: corev1.PodUnknown}, least: 100 * time.Second, most: 110 * time.Second},
+		"on a lost node":        {runner: deployment{ends: time.Hour}, least: 100 * time.Second, most: 110 * time.Second},
+		"warmer on a lost node": {warmer: deployment{ends: time.Hour}, least: 100 * time.Second, most: 110 * time.Second},
+		"does not exist":        {runner: deployment{missing: true}, least: 40 * time.Second, most: 50 * time.Second},
+		"warmer does not exist": {runner: deployment{ends: 5 * time.Second}, warmer: deployment{missing: true}, least: 45 * time.Second, most: 55 * time.Second},
+		"neither exists":        {runner: deployment{missing: true}, warmer: deployment{missing: true}, least: 40 * time.Second, most: 50 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,7 +109,7 @@ func TestAllStopsDeploymentsFirst(t *testing.T) {
 				begin := time.Now()
 				h.server.Before(func(r request) error {
 					if r.Verb == "delete" && time.Since(begin) < there.most(time.Minute) {
-						t.Errorf("%s comes before everything has ended that makes objects", r)
+						t.Errorf("%s before all workloads that create objects have ended", r)
 					}
 					return nil
 				})
@@ -117,14 +117,14 @@ func TestAllStopsDeploymentsFirst(t *testing.T) {
 					t.Fatal(err)
 				}
 				if took := time.Since(begin); took < test.least || took > test.most {
-					t.Errorf("it took %v, want %v to %v", took, test.least, test.most)
+					t.Errorf("Run() took %v, want %v to %v", took, test.least, test.most)
 				}
 				if diff := cmp.Diff([]string{"pods foreign", "services other"}, h.server.Names()); diff != "" {
-					t.Errorf("what is left: %s", diff)
+					t.Errorf("remaining objects (-want +got):\n%s", diff)
 				}
 				for name, d := range there {
 					if want := `scale {"spec":{"replicas":0}}`; !d.missing && (d.patch != want || d.scaled.After(begin)) {
-						t.Errorf("Deployment %s is patched with %s after %v, want %s at once", name, d.patch, d.scaled.Sub(begin), want)
+						t.Errorf("Deployment %s: patch %s after %v, want %s immediately", name, d.patch, d.scaled.Sub(begin), want)
 					}
 				}
 			})
@@ -133,7 +133,7 @@ func TestAllStopsDeploymentsFirst(t *testing.T) {
 }
 
 // If a Deployment cannot be scaled to zero, the janitor deletes nothing, because its pods would create the objects again.
-func TestAllWithoutTheRightToStop(t *testing.T) {
+func TestAllWithoutPermissionToScale(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, stopArgs, everything()...)
 	before := h.server.Names()
@@ -143,14 +143,14 @@ func TestAllWithoutTheRightToStop(t *testing.T) {
 		return patch.Name == "image-warmer", nil, apierrors.NewForbidden(schema.GroupResource{Resource: "deployments"}, patch.Name, nil)
 	})
 	if err := h.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "scale Deployment porch-system/image-warmer to 0 (--stop-deployment)") {
-		t.Errorf("got error %v", err)
+		t.Errorf("Run() = %v", err)
 	}
 	if diff := cmp.Diff(before, h.server.Names()); diff != "" {
-		t.Errorf("something was deleted: %s", diff)
+		t.Errorf("objects (-before +after):\n%s", diff)
 	}
 }
 
-// Function runners that drain keep their function pods: nothing is deleted before they have ended.
+// Draining function runners need their function pods: nothing is deleted before they have ended.
 func TestAllAwaitsPods(t *testing.T) {
 	t.Parallel()
 	const args = "--all --grace=40s --await-pods=porch-system/app=function-runner,app.kubernetes.io/name=krmfn --stop-timeout=1m --timeout=5m"
@@ -171,7 +171,7 @@ func TestAllAwaitsPods(t *testing.T) {
 				h.server.Client.PrependReactor("*", "*", draining.react)
 				h.server.Before(func(r request) error {
 					if r.Verb == "delete" && time.Since(begin) < test.ends {
-						t.Errorf("%s after %v, and the pods end after %v", r, time.Since(begin), test.ends)
+						t.Errorf("%s after %v, want it after the pods have ended, which takes %v", r, time.Since(begin), test.ends)
 					}
 					return nil
 				})
@@ -192,7 +192,7 @@ func TestAllAwaitsPods(t *testing.T) {
 					t.Errorf("Run() took %v, want %v to %v", took, test.ends, test.ends+2*time.Second)
 				}
 				if diff := cmp.Diff([]string{"pods foreign", "services other"}, h.server.Names()); diff != "" {
-					t.Errorf("objects that are left (-want +got):\n%s", diff)
+					t.Errorf("remaining objects (-want +got):\n%s", diff)
 				}
 			})
 		})

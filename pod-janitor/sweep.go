@@ -18,7 +18,7 @@ const maxDeletions = 500
 // sweep deletes the objects that nobody needs any more, and reports the result.
 func (j *Janitor) sweep(ctx context.Context) (*Report, error) {
 	begin := time.Now()
-	life := ctx // which ends when somebody ends the janitor
+	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, j.Options.Timeout)
 	defer cancel()
 	objects, err := j.list(ctx)
@@ -27,12 +27,12 @@ func (j *Janitor) sweep(ctx context.Context) (*Report, error) {
 		return nil, fmt.Errorf("nothing was deleted: %w", err)
 	}
 	r := &Report{Namespace: j.Options.Namespace, DryRun: j.Options.DryRun, Begin: begin.UTC().Truncate(time.Second)}
-	over := j.carryOut(ctx, sweep.Decide(objects, j.Options.Rules, begin), r)
+	timedOut := j.carryOut(ctx, sweep.Decide(objects, j.Options.Rules, begin), r)
 	r.took = time.Since(begin)
 	j.Metrics.done(ctx, r)
 	if r.count(Deleted) > 0 {
-		if err := j.tell(ctx, r.note()); err != nil {
-			j.Log.WarnContext(ctx, "what was deleted is in no Event", "err", err)
+		if err := j.recordEvent(ctx, r.note()); err != nil {
+			j.Log.WarnContext(ctx, "the deletions have no event", "err", err)
 		}
 	}
 	if err := r.write(ctx, j.Out, j.Options.Output, j.Log); err != nil {
@@ -40,18 +40,18 @@ func (j *Janitor) sweep(ctx context.Context) (*Report, error) {
 	}
 	switch {
 	case r.err != nil:
-		return r, fmt.Errorf("%d deletions failed, the first of them: %w", r.count(Failed), r.err)
-	// That somebody ended it is no error: what is left waits for the next sweep.
-	case over && life.Err() == nil:
-		return r, fmt.Errorf("%d objects are left to the next sweep: the --timeout of %v is too short for %v deletions per second (--qps)",
+		return r, fmt.Errorf("%d deletions failed, first error: %w", r.count(Failed), r.err)
+	// An interrupted sweep leaves the rest to the next one, without an error.
+	case timedOut && parent.Err() == nil:
+		return r, fmt.Errorf("%d objects are left to the next sweep: the --timeout of %v is too short at %v deletions per second (--qps)",
 			r.count(Waiting), j.Options.Timeout, j.Options.QPS)
 	}
 	return r, nil
 }
 
-// carryOut does what was decided, one object after the other, until ctx ends. What is left waits for the next sweep. over tells
-// whether time was over before all was done.
-func (j *Janitor) carryOut(ctx context.Context, result sweep.Result, r *Report) (over bool) {
+// carryOut deletes objects one after the other, until ctx ends, and adds the outcomes to the report. The rest is left to the next sweep.
+// timedOut reports whether ctx ended before the last deletion.
+func (j *Janitor) carryOut(ctx context.Context, result sweep.Result, r *Report) (timedOut bool) {
 	r.Seen, r.Kept = result.Seen, result.Kept
 	left := maxDeletions
 	for _, d := range result.Decisions {
@@ -66,7 +66,7 @@ func (j *Janitor) carryOut(ctx context.Context, result sweep.Result, r *Report) 
 			left--
 		case j.limiter.Wait(ctx) != nil:
 			row.Action = Waiting
-			over, left = true, 0
+			timedOut, left = true, 0
 		default:
 			var err error
 			if row.Action, err = j.delete(ctx, d); err != nil {
@@ -77,5 +77,5 @@ func (j *Janitor) carryOut(ctx context.Context, result sweep.Result, r *Report) 
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	return over
+	return timedOut
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/options"
 )
 
-// write writes the report to w as a table or as one line of JSON, or line by line to the log. What failed and the summary are in
-// the log in any case.
+// write writes the report to w as a table or as one line of JSON, or to the log with one line per object. The log always has the failures
+// and the summary.
 func (r *Report) write(ctx context.Context, w io.Writer, output options.Output, log *slog.Logger) error {
 	var err error
 	switch output {
 	case options.Table:
 		err = r.table(w)
 	case options.JSON:
-		r.Rows = append([]Row{}, r.Rows...) // an empty list is easier for programs than none
+		r.Rows = append([]Row{}, r.Rows...) // an empty list instead of null
 		err = json.NewEncoder(w).Encode(r)
 	}
 	for _, row := range r.Rows {
@@ -37,11 +37,12 @@ func (r *Report) write(ctx context.Context, w io.Writer, output options.Output, 
 	}
 	r.summary(ctx, log)
 	if err != nil {
-		return fmt.Errorf("write the report to the standard output: %w", err)
+		return fmt.Errorf("write the report to standard output: %w", err)
 	}
 	return nil
 }
 
+// table writes the report as a table.
 func (r *Report) table(w io.Writer) error {
 	if len(r.Rows) == 0 {
 		_, err := fmt.Fprintln(w, "nothing to delete")
@@ -59,13 +60,13 @@ func (r *Report) table(w io.Writer) error {
 	return t.Flush()
 }
 
-// widest is the most bytes of a cell.
-const widest = 120
+// maxCellBytes is the maximum size of a cell.
+const maxCellBytes = 120
 
-// cell returns a text that anybody may have written as one cell, which does not change the terminal.
+// cell returns the text of a cell. It quotes and shortens the text, which may have any content, to protect the terminal.
 func cell(text string) string {
-	if len(text) > widest {
-		text = strings.ToValidUTF8(text[:widest], "") + "..."
+	if len(text) > maxCellBytes {
+		text = strings.ToValidUTF8(text[:maxCellBytes], "") + "..."
 	}
 	switch {
 	case text == "":
@@ -76,7 +77,7 @@ func cell(text string) string {
 	return text
 }
 
-// log writes a line on one object. What somebody has to look at is a warning.
+// log writes the log line of one object. Objects that need attention are warnings.
 func (r *Row) log(ctx context.Context, log *slog.Logger) {
 	level := slog.LevelInfo
 	if r.Action == Failed || r.Action == Left {
@@ -93,7 +94,7 @@ func (r *Row) log(ctx context.Context, log *slog.Logger) {
 	log.LogAttrs(ctx, level, "swept", attributes...)
 }
 
-// summary writes the one line that every sweep ends with.
+// summary writes the last log line of a sweep.
 func (r *Report) summary(ctx context.Context, log *slog.Logger) {
 	uncertain, stuck := 0, 0
 	for _, row := range r.Rows {

@@ -18,10 +18,10 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
 )
 
-// Output is where the report of a sweep goes.
+// Output is the format of reports.
 type Output string
 
-// The outputs.
+// The formats of reports.
 const (
 	Log   Output = "log"
 	Table Output = "table"
@@ -32,23 +32,23 @@ const (
 type Options struct {
 	// Namespace is the namespace of the function pods.
 	Namespace string
-	// SecretName is the name of the pull secret that function runners keep; empty means that none is looked for.
+	// SecretName is the name of the pull secret that function runners maintain. If it is empty, the janitor ignores pull secrets.
 	SecretName string
-	// Kubeconfig is a file; empty means the usual places.
+	// Kubeconfig is the path of a kubeconfig file. If it is empty, the usual places are searched.
 	Kubeconfig string
 	DryRun     bool
 	Output     Output
 	Rules      sweep.Rules
-	// StopDeployments and StopCronJobs are the NAMESPACE/NAME of what Rules.All stops first, all of it within StopTimeout.
+	// StopDeployments and StopCronJobs are the workloads, as NAMESPACE/NAME, that are stopped before everything is deleted, within StopTimeout.
 	StopDeployments, StopCronJobs []string
-	// AwaitPods are the NAMESPACE/SELECTOR of pods that Rules.All waits for, within StopTimeout, too.
+	// AwaitPods are the pods, as NAMESPACE/SELECTOR, that must have ended before everything is deleted, within StopTimeout.
 	AwaitPods   []string
 	StopTimeout time.Duration
 	// QPS is the maximum number of deletions per second.
 	QPS float64
-	// Timeout is maximum duration of one sweep, and Interval the pause between sweeps; with 0 there is one sweep.
+	// Timeout is the maximum duration of one sweep. Interval is the pause between sweeps; 0 means a single sweep.
 	Timeout, Interval time.Duration
-	// LogLevel is klog's verbosity, and LogFormat json or text.
+	// LogLevel is the verbosity, as in klog. LogFormat is json or text.
 	LogLevel  int
 	LogFormat string
 }
@@ -66,16 +66,16 @@ func (o *Options) Flags() *pflag.FlagSet {
 	flags.Group(f, "Sweeps")
 
 	r := &o.Rules
-	f.DurationVar(&r.Grace, "grace", 5*time.Minute, "minimum age of objects to delete, and how late a function runner may be; must exceed its --scan-interval")
+	f.DurationVar(&r.Grace, "grace", 5*time.Minute, "minimum age of objects to delete, and maximum delay of a function runner; must exceed its --scan-interval")
 	f.DurationVar(&r.PodTTL, "pod-ttl", 30*time.Minute, "how long function pods without the annotation krmfn.dev/ttl may be idle; must equal the function runners' --pod-ttl")
 	f.DurationVar(&r.WarmerTTL, "warmer-ttl", time.Hour, "maximum age of pods of the image warmer")
 	f.StringVar(&o.SecretName, "registry-auth-secret-name", "auth-secret", "name of the pull secret that the function runner maintains in --namespace; empty leaves the pull secret alone")
 	flags.Group(f, "Objects")
 
 	f.BoolVar(&r.All, "all", false, "delete everything that function runners created, even if it is in use, until nothing has appeared for --grace; use it to uninstall")
-	f.StringArrayVar(&o.StopDeployments, "stop-deployment", nil, "with --all, NAMESPACE/NAME of a Deployment that creates objects, which is the function runners' or the image warmer's: scale it to 0 and wait until its pods have ended before anything is deleted; may be repeated")
-	f.StringArrayVar(&o.StopCronJobs, "stop-cronjob", nil, "with --all, NAMESPACE/NAME of a CronJob that creates objects, which is the image warmer's: suspend it, delete its Jobs and wait until their pods have ended before anything else is deleted; may be repeated")
-	f.StringArrayVar(&o.AwaitPods, "await-pods", nil, "with --all, NAMESPACE/SELECTOR of pods that create objects and are being deleted by somebody else: wait until they have ended, and delete nothing unless they have within --stop-timeout; may be repeated")
+	f.StringArrayVar(&o.StopDeployments, "stop-deployment", nil, "with --all, NAMESPACE/NAME of a Deployment that creates objects, such as the function runners' or the image warmer's: scale it to 0 and wait until its pods have ended before anything is deleted; may be repeated")
+	f.StringArrayVar(&o.StopCronJobs, "stop-cronjob", nil, "with --all, NAMESPACE/NAME of a CronJob that creates objects, such as the image warmer's: suspend it, delete its Jobs and wait until their pods have ended before anything else is deleted; may be repeated")
+	f.StringArrayVar(&o.AwaitPods, "await-pods", nil, "with --all, NAMESPACE/SELECTOR of pods that create objects and that someone else deletes: wait until they have ended, and delete nothing unless they have within --stop-timeout; may be repeated")
 	f.DurationVar(&o.StopTimeout, "stop-timeout", 45*time.Second, "how long to wait for the pods of all --stop-deployment, --stop-cronjob and --await-pods")
 	flags.Group(f, "Uninstallation")
 
@@ -88,7 +88,7 @@ func (o *Options) Flags() *pflag.FlagSet {
 	return f
 }
 
-// Parse reads arguments. The error names every flag that is wrong.
+// Parse parses a command line. The error names all invalid flags.
 func Parse(args []string) (Options, error) {
 	var o Options
 	set := o.Flags()
@@ -105,7 +105,7 @@ func Parse(args []string) (Options, error) {
 	return o, o.validate(set.Args())
 }
 
-// validate names every flag that is wrong.
+// validate returns an error that names all invalid flags.
 func (o *Options) validate(args []string) error {
 	problems := o.rules()
 	problems = append(problems, o.stops("stop-deployment", o.StopDeployments, isObject, "NAMESPACE/NAME")...)
@@ -114,6 +114,7 @@ func (o *Options) validate(args []string) error {
 	return flags.Check(args, problems...)
 }
 
+// stops validates the values of a flag that requires --all.
 func (o *Options) stops(flag string, names []string, valid func(string) bool, want string) (problems []error) {
 	for _, name := range names {
 		problems = append(problems, flags.That(valid(name), flag, name, want), flags.That(o.Rules.All, flag, name, "none without --all"))
@@ -121,6 +122,7 @@ func (o *Options) stops(flag string, names []string, valid func(string) bool, wa
 	return problems
 }
 
+// isObject reports whether text has the form NAMESPACE/NAME.
 func isObject(text string) bool {
 	namespace, name, _ := strings.Cut(text, "/")
 	return len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
@@ -133,6 +135,7 @@ func isSelection(text string) bool {
 	return err == nil && !selector.Empty() && len(validation.IsDNS1123Label(namespace)) == 0
 }
 
+// rules validates the flags that have a single value.
 func (o *Options) rules() []error {
 	const positive = flags.Positive
 	r := o.Rules

@@ -26,14 +26,15 @@ var (
 	rules = sweep.Rules{Grace: grace, PodTTL: podTTL, WarmerTTL: time.Hour}
 )
 
-// ago returns the time that was a while ago.
+// ago returns the time d before now.
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 
-func noted(d time.Duration) string { return ago(d).UTC().Format(time.RFC3339) }
+// timestamp formats the time d before now, as in annotations.
+func timestamp(d time.Duration) string { return ago(d).UTC().Format(time.RFC3339) }
 
 type podOption func(*corev1.Pod)
 
-// functionPod is one that was made three days ago and is idle for a minute, of the pool "p".
+// functionPod returns a pod of the pool "p" that was created three days ago and last used a minute ago.
 func functionPod(name string, options ...podOption) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -41,7 +42,7 @@ func functionPod(name string, options ...podOption) *corev1.Pod {
 			Labels: map[string]string{functionpod.ImageLabel: name, functionpod.PoolLabel: "p", functionpod.OrdinalLabel: "1"},
 			Annotations: map[string]string{
 				functionpod.ReferenceAnnotation: image, functionpod.TemplateAnnotation: "t1",
-				functionpod.LastUseAnnotation: noted(time.Minute), functionpod.TTLAnnotation: "40m",
+				functionpod.LastUseAnnotation: timestamp(time.Minute), functionpod.TTLAnnotation: "40m",
 			},
 		},
 		Spec:   corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Image: "r.io/fn@sha256:0"}}},
@@ -53,7 +54,7 @@ func functionPod(name string, options ...podOption) *corev1.Pod {
 	return pod
 }
 
-// warmerPod is a pod of the image warmer that is called "a".
+// warmerPod returns a pod of the image warmer with the name "a".
 func warmerPod(options ...podOption) *corev1.Pod {
 	return functionPod("a", append([]podOption{labels(map[string]string{functionpod.WarmerLabel: "run"}), annotations(nil)}, options...)...)
 }
@@ -70,11 +71,11 @@ func annotation(key, value string) podOption {
 
 func unannotated(key string) podOption { return func(p *corev1.Pod) { delete(p.Annotations, key) } }
 
-func made(d time.Duration) podOption {
+func created(d time.Duration) podOption {
 	return func(p *corev1.Pod) { p.CreationTimestamp = ago(d) }
 }
 
-func used(d time.Duration) podOption { return annotation(functionpod.LastUseAnnotation, noted(d)) }
+func used(d time.Duration) podOption { return annotation(functionpod.LastUseAnnotation, timestamp(d)) }
 
 func ttl(text string) podOption { return annotation(functionpod.TTLAnnotation, text) }
 
@@ -90,7 +91,7 @@ func phase(phase corev1.PodPhase) podOption {
 	return func(p *corev1.Pod) { p.Status.Phase = phase }
 }
 
-// ended has containers of each sort end, the last of them so long ago.
+// ended adds terminated containers of each type, the last of which ended d ago.
 func ended(d time.Duration) podOption {
 	at := func(d time.Duration) []corev1.ContainerStatus {
 		return []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: ago(d)}}}}
@@ -101,8 +102,8 @@ func ended(d time.Duration) podOption {
 	}
 }
 
-// leaving has the pod end, its deletion grace over, so long ago.
-func leaving(d time.Duration) podOption {
+// terminating marks the pod as deleted. Its termination grace period ended d ago.
+func terminating(d time.Duration) podOption {
 	return func(p *corev1.Pod) { p.DeletionTimestamp = new(ago(d)) }
 }
 
@@ -110,7 +111,7 @@ func pulling(secret string) podOption {
 	return func(p *corev1.Pod) { p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: secret}} }
 }
 
-// service is the Service of a function pod, made three days ago and owned by the pods that have these UIDs.
+// service returns the Service of a function pod that was created three days ago, with pods as owners.
 func service(name string, owners ...string) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: functionPod(name).ObjectMeta}
 	s.Annotations = nil
@@ -125,12 +126,12 @@ func serviceWith(s *corev1.Service, change func(*corev1.Service)) *corev1.Servic
 	return s
 }
 
-// secret is the pull secret, made three days ago and renewed as long ago as given.
+// secret returns a pull secret that was created three days ago and last renewed a given time ago.
 func secret(renewed time.Duration, changes ...func(*metav1.PartialObjectMetadata)) *metav1.PartialObjectMetadata {
 	s := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "auth-secret", CreationTimestamp: ago(72 * time.Hour),
 		Labels:      map[string]string{functionpod.PullSecretLabel: functionpod.Keeper},
-		Annotations: map[string]string{functionpod.LastUseAnnotation: noted(renewed)},
+		Annotations: map[string]string{functionpod.LastUseAnnotation: timestamp(renewed)},
 	}}
 	for _, change := range changes {
 		change(s)

@@ -14,10 +14,10 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 )
 
-// service decides on the Service of a function pod. It goes with its pod, by the garbage collector of Kubernetes, unless that
-// is broken or the Service is not marked as the pod's.
+// service decides on the Service of a function pod. Kubernetes' garbage collector deletes it with its pod, unless the garbage collector is
+// broken or the Service has no owner reference.
 func (s *sweeper) service(service *corev1.Service) Decision {
-	made := service.CreationTimestamp.Time
+	created := service.CreationTimestamp.Time
 	if s.rules.All {
 		return all(service)
 	}
@@ -27,7 +27,7 @@ func (s *sweeper) service(service *corev1.Service) Decision {
 	owners := service.OwnerReferences
 	for _, owner := range owners {
 		if owner.APIVersion != "v1" || owner.Kind != "Pod" {
-			return uncertain(fmt.Errorf("belongs to %s %s, want a pod", owner.Kind, owner.Name), made)
+			return uncertain(fmt.Errorf("its owner is %s %s, want a pod", owner.Kind, owner.Name), created)
 		}
 		if s.uids[owner.UID] {
 			return Decision{}
@@ -35,11 +35,11 @@ func (s *sweeper) service(service *corev1.Service) Decision {
 	}
 	switch {
 	case len(owners) > 0:
-		return Decision{Delete: true, Reason: Orphaned, Detail: fmt.Sprintf("pod %s is gone", owners[0].Name), Since: made}
+		return Decision{Delete: true, Reason: Orphaned, Detail: fmt.Sprintf("pod %s is gone", owners[0].Name), Since: created}
 	case s.names[service.Name]:
 		return Decision{}
 	}
-	return Decision{Delete: true, Reason: Orphaned, Detail: "has no pod", Since: made}
+	return Decision{Delete: true, Reason: Orphaned, Detail: "has no pod", Since: created}
 }
 
 // secretTTL is how long the pull secret stays after its last renewal. Function runners renew it every hour.
@@ -54,8 +54,8 @@ func (s *sweeper) secret(secret *metav1.PartialObjectMetadata) Decision {
 		return Decision{}
 	}
 	last, err := s.lastUse(secret)
-	if _, noted := secret.Annotations[functionpod.LastUseAnnotation]; !noted {
-		err = errors.New("has no annotation " + functionpod.LastUseAnnotation + ", which the function runner that made it writes")
+	if _, ok := secret.Annotations[functionpod.LastUseAnnotation]; !ok {
+		err = errors.New("has no annotation " + functionpod.LastUseAnnotation + ", which function runners set")
 	}
 	switch {
 	case err != nil:
@@ -63,10 +63,10 @@ func (s *sweeper) secret(secret *metav1.PartialObjectMetadata) Decision {
 	case s.pullSecrets[secret.Name], !s.lasted(last, secretTTL):
 		return Decision{}
 	}
-	return Decision{Delete: true, Reason: Unused, Detail: "no pod names it", Since: last}
+	return Decision{Delete: true, Reason: Unused, Detail: "no pod refers to it", Since: last}
 }
 
-// all decides on an object of which nobody is to have any use.
+// all decides on an object with Rules.All.
 func all(object metav1.Object) Decision {
 	if object.GetDeletionTimestamp() != nil {
 		return Decision{}

@@ -15,6 +15,7 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
+// pod decides on a pod of a function runner or of the image warmer.
 func (s *sweeper) pod(pod *corev1.Pod) Decision {
 	var d Decision
 	switch {
@@ -34,7 +35,7 @@ func (s *sweeper) pod(pod *corev1.Pod) Decision {
 	return d
 }
 
-// functionPod decides on a pod of a function runner that has not ended.
+// functionPod decides on a running pod of a function runner.
 func (s *sweeper) functionPod(pod *corev1.Pod) Decision {
 	last, err := s.lastUse(pod)
 	if err != nil {
@@ -46,12 +47,12 @@ func (s *sweeper) functionPod(pod *corev1.Pod) Decision {
 		return uncertain(err, last)
 	case s.young(pod):
 		return Decision{}
-	// Twice its time to live: a function runner that lives would have deleted the pod, or noted that it keeps it.
+	// Within twice the time to live, a live function runner would have deleted the pod, or recorded that it keeps the pod.
 	case s.lasted(last, plus(plus(ttl, ttl), s.rules.Grace)):
 		return Decision{Delete: true, Reason: Expired, Detail: fmt.Sprintf("may be idle for %v", ttl), Since: last}
 	}
 	next := s.successor(pod)
-	// What is noted of the last use is up to a quarter of the time to live old, and a scan: so long again is to spare.
+	// The recorded last use is late by up to a quarter of the time to live and a scan. Twice that is safe.
 	if next == nil || !s.lasted(last, plus(ttl/2, s.rules.Grace)) {
 		return Decision{}
 	}
@@ -62,17 +63,17 @@ func (s *sweeper) functionPod(pod *corev1.Pod) Decision {
 	return Decision{Delete: true, Reason: Superseded, Detail: detail, Since: last}
 }
 
-// warmerPod decides on a pod of the image warmer that has not ended.
+// warmerPod decides on a running pod of the image warmer.
 func (s *sweeper) warmerPod(pod *corev1.Pod) Decision {
-	made := pod.CreationTimestamp.Time
-	if s.young(pod) || !s.lasted(made, s.rules.WarmerTTL) {
+	created := pod.CreationTimestamp.Time
+	if s.young(pod) || !s.lasted(created, s.rules.WarmerTTL) {
 		return Decision{}
 	}
-	return Decision{Delete: true, Reason: Expired, Detail: fmt.Sprintf("may take %v", s.rules.WarmerTTL), Since: made}
+	return Decision{Delete: true, Reason: Expired, Detail: fmt.Sprintf("may run for %v", s.rules.WarmerTTL), Since: created}
 }
 
-// stuck tells of a pod that should have ended, if it is one. To delete it once more would do nothing, and to force it might leave its
-// processes running. The time of the deletion is when the pod is to have ended: what it was granted for that is in it.
+// stuck reports whether a pod should have ended by now, and sets the decision. A second deletion would have no effect, and a forced one
+// could leave its processes running. The deletion timestamp includes the pod's grace period.
 func (s *sweeper) stuck(pod *corev1.Pod, d *Decision) bool {
 	if pod.DeletionTimestamp == nil || !s.lasted(pod.DeletionTimestamp.Time, s.rules.Grace) {
 		return false
@@ -87,7 +88,7 @@ func (s *sweeper) stuck(pod *corev1.Pod, d *Decision) bool {
 	return true
 }
 
-// ended decides on a pod that runs no more, if it is one.
+// ended reports whether a pod ended long enough ago to be deleted, and sets the decision.
 func (s *sweeper) ended(pod *corev1.Pod, d *Decision) bool {
 	reason := map[corev1.PodPhase]Reason{corev1.PodFailed: Failed, corev1.PodSucceeded: Finished}[pod.Status.Phase]
 	since := finishedAt(pod)
@@ -98,7 +99,7 @@ func (s *sweeper) ended(pod *corev1.Pod, d *Decision) bool {
 	return true
 }
 
-// finishedAt returns when the last container of a pod ended; of one that had none, when the pod was made.
+// finishedAt returns the time when the last container of a pod ended, or the creation time of a pod without containers.
 func finishedAt(pod *corev1.Pod) time.Time {
 	last := pod.CreationTimestamp.Time
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses) {
@@ -109,7 +110,7 @@ func finishedAt(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// plus adds durations. A sum that is too large for one stays the largest, where it would turn negative, and all pods be old.
+// plus adds durations. If the sum overflows, it returns the maximum duration, because a negative one would make all pods expire.
 func plus(a, b time.Duration) time.Duration {
 	if sum := a + b; sum >= a {
 		return sum
@@ -117,16 +118,16 @@ func plus(a, b time.Duration) time.Duration {
 	return 1<<63 - 1
 }
 
-// successors returns the youngest ready pods of each function: that of one pool, and that of another.
+// successors returns the youngest ready pods of each function, from at most two pools, one pod from each.
 func successors(pods []*corev1.Pod) map[string][]*corev1.Pod {
-	byAge := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
+	youngestFirst := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool {
 		return !isFunction(pod) || pod.Annotations[functionpod.ReferenceAnnotation] == "" || !ready(pod)
 	})
-	slices.SortFunc(byAge, func(a, b *corev1.Pod) int {
+	slices.SortFunc(youngestFirst, func(a, b *corev1.Pod) int {
 		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	found := map[string][]*corev1.Pod{}
-	for _, pod := range byAge {
+	for _, pod := range youngestFirst {
 		image := pod.Annotations[functionpod.ReferenceAnnotation]
 		if before := found[image]; len(before) == 0 || len(before) == 1 && pool(before[0]) != pool(pod) {
 			found[image] = append(before, pod)
@@ -135,7 +136,7 @@ func successors(pods []*corev1.Pod) map[string][]*corev1.Pod {
 	return found
 }
 
-// successor returns the ready pod of another pool that was made after a pod, for the same function; nil where there is none.
+// successor returns a younger ready pod of the same function in another pool; nil if there is none.
 func (s *sweeper) successor(pod *corev1.Pod) *corev1.Pod {
 	for _, next := range s.successors[pod.Annotations[functionpod.ReferenceAnnotation]] {
 		if pool(next) != pool(pod) && next.CreationTimestamp.After(pod.CreationTimestamp.Time) {
@@ -145,9 +146,10 @@ func (s *sweeper) successor(pod *corev1.Pod) *corev1.Pod {
 	return nil
 }
 
+// pool returns the pool of a pod.
 func pool(pod *corev1.Pod) string { return pod.Labels[functionpod.PoolLabel] }
 
-// ready tells whether a pod takes calls, as far as the kubelet knows.
+// ready reports whether a pod is ready for calls, according to the kubelet.
 func ready(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && podstatus.Ready(pod)
 }

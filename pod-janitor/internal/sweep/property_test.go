@@ -16,14 +16,15 @@ import (
 	"github.com/krmfn/krmfn/pod-janitor/internal/sweep"
 )
 
-// draw picks a time around now, most of them where decisions change.
+// draw returns a random duration before now. Most durations are near those at which decisions change.
 func draw(t *rapid.T, what string) time.Duration {
 	minutes := rapid.SampledFrom([]int{-600, -1, 0, 1, 4, 5, 6, 15, 20, 21, 35, 40, 60, 65, 66, 85, 600}).Draw(t, what)
 	return time.Duration(minutes)*time.Minute + time.Duration(rapid.IntRange(-1, 1).Draw(t, what+" seconds"))*time.Second
 }
 
+// drawPod returns a random pod.
 func drawPod(t *rapid.T, name string) *corev1.Pod {
-	pod := functionPod(name, made(draw(t, "made")), used(draw(t, "used")),
+	pod := functionPod(name, created(draw(t, "made")), used(draw(t, "used")),
 		phase(rapid.SampledFrom([]corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded}).Draw(t, "phase")),
 		of(rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "pool"), rapid.SampledFrom([]string{"t1", "t2"}).Draw(t, "template")),
 		ttl(rapid.SampledFrom([]string{"1m", "20m", "40m", "x"}).Draw(t, "ttl")))
@@ -45,8 +46,8 @@ func drawPod(t *rapid.T, name string) *corev1.Pod {
 	if rapid.IntRange(0, 4).Draw(t, "ended") == 0 {
 		ended(draw(t, "ended at"))(pod)
 	}
-	if rapid.IntRange(0, 4).Draw(t, "leaving") == 0 {
-		leaving(draw(t, "leaving at"))(pod)
+	if rapid.IntRange(0, 4).Draw(t, "terminating") == 0 {
+		terminating(draw(t, "terminating at"))(pod)
 	}
 	if rapid.Bool().Draw(t, "unready") {
 		unready(pod)
@@ -54,15 +55,15 @@ func drawPod(t *rapid.T, name string) *corev1.Pod {
 	return pod
 }
 
-// mine says it once more, in other words: an object without our labels is not ours.
-func mine(o metav1.Object) bool {
+// isOurs reports whether an object has krmfn's labels. It does not use the code under test.
+func isOurs(o metav1.Object) bool {
 	l := o.GetLabels()
 	_, isPod := o.(*corev1.Pod)
 	return l[functionpod.PoolLabel] != "" && l[functionpod.OrdinalLabel] != "" || isPod && l[functionpod.WarmerLabel] != ""
 }
 
-// Whatever there is: nobody else's object is decided on, none that is young, or goes; and no running pod of ours that was used
-// within half of its time to live, or, where its pool has no successor, within all of it.
+// Random objects: Decide ignores objects of others. It deletes no young or terminating object, no running pod that was used within half of
+// its time to live and, unless the pod is superseded, none that was used within its time to live.
 func TestNeverDeleted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -82,20 +83,20 @@ func TestNeverDeleted(t *testing.T) {
 		result := sweep.Decide(o, rules, now)
 		ours := 0
 		for _, object := range byName {
-			if mine(object) {
+			if isOurs(object) {
 				ours++
 			}
 		}
 		if seen := result.Seen[sweep.Pod] + result.Seen[sweep.Service]; seen != ours {
-			t.Errorf("%d objects were counted, %d are ours", seen, ours)
+			t.Errorf("Seen = %d objects, want %d", seen, ours)
 		}
 		for _, d := range result.Decisions {
 			object := byName[string(d.Kind)+" "+d.Name]
-			if !mine(object) {
-				t.Errorf("decided on %s %s of others: %s", d.Kind, d.Name, d.Reason)
+			if !isOurs(object) {
+				t.Errorf("%s %s has no labels of krmfn, decision %s", d.Kind, d.Name, d.Reason)
 			}
 			if age := now.Sub(object.GetCreationTimestamp().Time); d.Delete && (age <= grace || object.GetDeletionTimestamp() != nil) {
-				t.Errorf("%s %s is deleted at an age of %v: %s", d.Kind, d.Name, age, d.Reason)
+				t.Errorf("%s %s of age %v is deleted: %s", d.Kind, d.Name, age, d.Reason)
 			}
 			if pod, ok := object.(*corev1.Pod); ok && d.Delete {
 				checkUse(t, pod, d)
@@ -104,7 +105,7 @@ func TestNeverDeleted(t *testing.T) {
 	})
 }
 
-// checkUse fails if a pod is deleted that may be in use.
+// checkUse fails the test if a deleted pod may be in use.
 func checkUse(t *rapid.T, pod *corev1.Pod, d sweep.Decision) {
 	if d.Reason == sweep.Failed || d.Reason == sweep.Finished || pod.Labels[functionpod.PoolLabel] == "" || pod.Labels[functionpod.OrdinalLabel] == "" {
 		return
@@ -116,20 +117,19 @@ func checkUse(t *rapid.T, pod *corev1.Pod, d sweep.Decision) {
 	may := podTTL
 	if text, ok := pod.Annotations[functionpod.TTLAnnotation]; ok {
 		if may, err = time.ParseDuration(text); err != nil {
-			t.Errorf("pod %s is deleted, and nobody knows how long it may be idle", pod.Name)
+			t.Errorf("pod %s is deleted despite its invalid time to live", pod.Name)
 		}
 	}
 	if d.Reason == sweep.Superseded {
 		may /= 2
 	}
 	if idle := now.Sub(last); idle <= may+grace {
-		t.Errorf("pod %s is deleted after %v, of %v: %s", pod.Name, idle, may, d.Reason)
+		t.Errorf("pod %s is deleted after %v of idleness, may be idle for %v: %s", pod.Name, idle, may, d.Reason)
 	}
 }
 
-// A sweep after another one, of what the first one left, at the same time, deletes no more: what is decided on one pod does not
-// depend on others that go.
-func TestSettles(t *testing.T) {
+// A second sweep at the same time deletes nothing more, because the decision on one pod does not depend on deleted ones.
+func TestSecondSweepDeletesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var o sweep.Objects
@@ -148,7 +148,7 @@ func TestSettles(t *testing.T) {
 		}
 		for _, d := range sweep.Decide(rest, rules, now).Decisions {
 			if d.Delete {
-				t.Errorf("pod %s goes by the second sweep only: %s, %s", d.Name, d.Reason, d.Detail)
+				t.Errorf("pod %s is deleted by the second sweep only: %s, %s", d.Name, d.Reason, d.Detail)
 			}
 		}
 	})

@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweep decides which objects in the namespace of the function pods nobody needs any more. It only looks at what it is
-// given, and asks and changes nothing.
+// Package sweep decides which objects in the function pods' namespace nobody needs any more. It sends no requests.
 package sweep
 
 import (
@@ -15,102 +14,101 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Rules are how long objects are left alone. All must be more than 0.
+// Rules determine how long objects are kept. All durations must be positive.
 type Rules struct {
-	// Grace is how long every object is left alone for certain, and how long what keeps it may be late: a function runner, the
-	// garbage collector of Kubernetes, a clock.
+	// Grace is the minimum age of objects to delete. It is also the tolerance for delays of function runners and of Kubernetes' garbage
+	// collector, and for clock skew.
 	Grace time.Duration
-	// PodTTL is how long function pods may be idle that do not say so themselves.
+	// PodTTL is the time to live of idle function pods without an annotation.
 	PodTTL time.Duration
-	// WarmerTTL is how long pods of the image warmer may take.
+	// WarmerTTL is the maximum age of pods of the image warmer.
 	WarmerTTL time.Duration
-	// All is whether everything of ours goes, however old and whoever uses it, because it is being uninstalled.
+	// All deletes all objects of krmfn, regardless of age and use.
 	All bool
 }
 
-// Objects are what there is in the namespace. Services and Secret must have been looked up before the pods, or those of pods
-// that were made in between would be taken for forgotten.
+// Objects are the objects in the namespace. Services and Secret must have been listed before the pods. Otherwise those of new pods would
+// look orphaned.
 type Objects struct {
-	// Pods are all pods, also those that are nobody's business here: they may use what is ours.
+	// Pods are all pods, including those of others, which may use the pull secret.
 	Pods     []*corev1.Pod
 	Services []*corev1.Service
-	// Secret is the pull secret, without its content; nil where there is none.
+	// Secret is the metadata of the pull secret; nil if it does not exist.
 	Secret *metav1.PartialObjectMetadata
 }
 
-// Kind is that of an object.
+// Kind is the kind of an object.
 type Kind string
 
-// The kinds of objects that are decided on.
+// The kinds of objects that Decide handles.
 const (
 	Pod     Kind = "Pod"
 	Service Kind = "Service"
 	Secret  Kind = "Secret"
 )
 
-// Reason is why an object is deleted, or told of.
+// Reason is the reason to delete or report an object.
 type Reason string
 
 // The reasons to delete an object.
 const (
-	// Failed and Finished pods run no more.
+	// Failed and Finished pods have ended.
 	Failed   Reason = "failed"
 	Finished Reason = "finished"
-	// Expired pods have been idle, or pulling an image, for longer than whoever made them would let them, were it there.
+	// Expired pods exceed their time to live. Their function runner or image warmer would have deleted them if it were alive.
 	Expired Reason = "expired"
-	// Superseded pods have a successor of another template or another image, which gets the calls.
+	// Superseded pods have a successor with another template or image, which gets the calls.
 	Superseded Reason = "superseded"
-	// Orphaned Services are those of pods that are gone.
+	// Orphaned Services belong to pods that are gone.
 	Orphaned Reason = "orphaned"
-	// Unused is the pull secret that no function runner renews and no pod names.
+	// Unused pull secrets are not renewed by a function runner, and no pod refers to them.
 	Unused Reason = "unused"
-	// Uninstalled is everything, with Rules.All.
+	// Uninstalled objects are deleted because of Rules.All.
 	Uninstalled Reason = "uninstalled"
 )
 
-// The reasons to tell of an object, which is left.
+// The reasons to report an object without deleting it.
 const (
-	// Stuck pods do not end though they were deleted long ago.
+	// Stuck pods still exist long after their deletion.
 	Stuck Reason = "stuck"
-	// Uncertain objects say something of themselves that is not understood.
+	// Uncertain objects have invalid annotations or owners.
 	Uncertain Reason = "uncertain"
 )
 
-// Decision is what becomes of one object: nothing where the reason is empty.
+// Decision is the decision on one object. Without a reason, the object is kept and not reported.
 type Decision struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`
-	// UID and ResourceVersion are the object's as it was looked at: one that has changed since is another case.
+	// UID and ResourceVersion are those of the listed object. The decision is void if the object has changed since.
 	UID             types.UID `json:"uid"`
 	ResourceVersion string    `json:"-"`
-	// Image is the function's, as it was asked for; empty where the object does not say.
+	// Image is the image of the function, as in calls; empty if it is unknown.
 	Image string `json:"image,omitempty"`
-	// Delete is whether the object goes; else it is only told of.
+	// Delete means that the object is to be deleted. Otherwise it is only reported.
 	Delete bool   `json:"-"`
 	Reason Reason `json:"reason"`
-	// Detail says more of the reason, in a few words.
+	// Detail explains the reason in a few words.
 	Detail string `json:"detail,omitempty"`
-	// Since is since when nobody has used the object, as far as that is known, in UTC and whole seconds.
+	// Since is the last known use of the object, in UTC and whole seconds.
 	Since time.Time `json:"idleSince"`
 }
 
-// Result is what a sweep has decided.
+// Result is the result of Decide.
 type Result struct {
-	// Decisions are on what goes and on what is to be told of. Pods come first, then Services and the Secret; of each kind
-	// what nobody has used for longest.
+	// Decisions are the decisions on objects to delete or report. Pods come first, then Services and the Secret. Objects of one kind are
+	// sorted by last use, the oldest first.
 	Decisions []Decision
-	// Seen is how many objects of ours there are of each kind.
+	// Seen counts krmfn's objects by kind.
 	Seen map[Kind]int
-	// Kept is how many of them do not go.
+	// Kept counts the objects that are not to be deleted.
 	Kept int
 }
 
-// Decide decides on all objects that are ours. now must be from before they were listed, so that none looks idle for longer
-// than it is.
+// Decide decides on all objects of krmfn. now must be a time before the objects were listed, so that none looks idle for longer than it is.
 func Decide(objects Objects, rules Rules, now time.Time) Result {
 	s := newSweeper(objects, rules, now)
 	result := Result{Seen: map[Kind]int{}}
-	note := func(kind Kind, d Decision, object metav1.Object) {
+	add := func(kind Kind, d Decision, object metav1.Object) {
 		result.Seen[kind]++
 		if !d.Delete {
 			result.Kept++
@@ -123,21 +121,22 @@ func Decide(objects Objects, rules Rules, now time.Time) Result {
 	}
 	for _, pod := range objects.Pods {
 		if isFunction(pod) || isWarmer(pod) {
-			note(Pod, s.pod(pod), pod)
+			add(Pod, s.pod(pod), pod)
 		}
 	}
 	for _, service := range objects.Services {
 		if isFunction(service) {
-			note(Service, s.service(service), service)
+			add(Service, s.service(service), service)
 		}
 	}
 	if secret := objects.Secret; secret != nil && isPullSecret(secret) {
-		note(Secret, s.secret(secret), secret)
+		add(Secret, s.secret(secret), secret)
 	}
 	slices.SortStableFunc(result.Decisions, inOrder)
 	return result
 }
 
+// inOrder compares decisions by kind, last use and name.
 func inOrder(a, b Decision) int {
 	order := []Kind{Pod, Service, Secret}
 	return cmp.Or(
