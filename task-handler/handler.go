@@ -84,7 +84,7 @@ const maxWaiting = 1000
 // newHandler returns a task handler, which must be served. Errors say what in the configuration is wrong. The function runner need not be there yet.
 func newHandler(ctx context.Context, c config) (_ *handler, err error) {
 	memory := memory.Divide(heapShare(c.Options))
-	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory.Heap/service.HeldPerByte)
+	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory.Heap/service.MemoryPerByte)
 	h := &handler{config: c, inFlight: middleware.NewBudget(inFlight, maxWaiting)}
 	defer func() {
 		if err != nil {
@@ -120,7 +120,7 @@ func newHandler(ctx context.Context, c config) (_ *handler, err error) {
 // largestPackage returns the most bytes of a streamed package: what is live of a larger one does not fit into the memory, so that it
 // would take other calls down. As much as comes in one message may be streamed, too.
 func largestPackage(limits options.Limits, memory int64) int64 {
-	return min(limits.MaxPackageSize, max(memory/service.HeldPerByte, int64(limits.MaxMessageSize)))
+	return min(limits.MaxPackageSize, max(memory/service.MemoryPerByte, int64(limits.MaxMessageSize)))
 }
 
 // renderer returns what renders, with what is added to every render.

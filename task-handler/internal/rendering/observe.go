@@ -50,8 +50,8 @@ func Observed(r Renderer, provider metric.MeterProvider, log *slog.Logger, reaso
 		durations.Record(ctx, took.Seconds(), labels)
 		level := slog.LevelInfo
 		attrs := []slog.Attr{slog.Int("files", len(req.Files)), slog.Duration("duration", took), slog.String("code", code)}
-		if req.Moment != nil {
-			attrs = append(attrs, slog.String("moment", req.Moment.Name))
+		if req.Operation != nil {
+			attrs = append(attrs, slog.String("operation", req.Operation.Name))
 		}
 		if err != nil {
 			level, attrs = slog.LevelWarn, append(attrs, slog.String("err", err.Error()))

@@ -26,8 +26,8 @@ import (
 type Request struct {
 	// Files are the files of the package.
 	Files []packages.File
-	// Moment is what happens to the files in the place of a plain render; nil for that.
-	Moment *Moment
+	// Operation is what happens to the files in the place of a plain render; nil for that.
+	Operation *Operation
 	// WriteStatus writes how it went to the root Kptfile.
 	WriteStatus bool
 	// AllowDeletion accepts output that looks like an accident; see render.Options.
@@ -46,7 +46,7 @@ type Result struct {
 	Package string
 	// Failure is why the package does not render; nil when it does.
 	Failure error
-	// Action is what is to be done with the draft after a moment.
+	// Action is what is to be done with the draft after a operation.
 	Action Action
 	// InputHash and OutputHash are the hashes of all files before and after, as dirhash.Hash1 makes them.
 	InputHash, OutputHash string
@@ -102,10 +102,10 @@ func New(options render.Options) Renderer {
 		o := options
 		o.Topmost, o.WriteStatus, o.AllowDeletion, o.Observe = true, req.WriteStatus, req.AllowDeletion, req.Observe
 		after := source
-		if req.Moment == nil {
+		if req.Operation == nil {
 			renderPackage(ctx, source, o, &result)
 		} else {
-			after, err = req.Moment.do(ctx, source, o, &result)
+			after, err = req.Operation.do(ctx, source, o, &result)
 		}
 		// The end of the caller's time is no verdict on the package.
 		if middleware.OutOfTime(ctx, cmp.Or(err, result.Failure)) {

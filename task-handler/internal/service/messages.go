@@ -19,14 +19,14 @@ import (
 
 func resultOf(r rendering.Result) *taskhandlerv1.RenderResult {
 	out := &taskhandlerv1.RenderResult{
-		Status:     &taskhandlerv1.RenderStatus{Error: valid(r.Report.Error)},
+		Status:     &taskhandlerv1.RenderStatus{Error: validUTF8(r.Report.Error)},
 		Package:    r.Package,
 		InputHash:  r.InputHash,
 		OutputHash: r.OutputHash,
 	}
 	if list := r.Report.Result; list != nil {
 		out.Status.Result = &taskhandlerv1.FunctionResultList{
-			ApiVersion: list.APIVersion, Kind: list.Kind, Metadata: &taskhandlerv1.ObjectMeta{Name: list.Name}, ExitCode: number(list.ExitCode),
+			ApiVersion: list.APIVersion, Kind: list.Kind, Metadata: &taskhandlerv1.ObjectMeta{Name: list.Name}, ExitCode: toInt32(list.ExitCode),
 		}
 		for i := range list.Items {
 			out.Status.Result.Items = append(out.Status.Result.Items, functionResult(&list.Items[i]))
@@ -34,7 +34,7 @@ func resultOf(r rendering.Result) *taskhandlerv1.RenderResult {
 	}
 	for i := range r.Report.Functions {
 		f := function(&r.Report.Functions[i])
-		f.Item = new(number(i))
+		f.Item = new(toInt32(i))
 		out.Functions = append(out.Functions, f)
 	}
 	return out
@@ -42,14 +42,14 @@ func resultOf(r rendering.Result) *taskhandlerv1.RenderResult {
 
 func function(f *renderstatus.Function) *taskhandlerv1.Function {
 	return &taskhandlerv1.Function{
-		Package: f.Package, Validator: f.Validator, Index: number(f.Index), Name: valid(f.Name), Function: valid(f.Title()),
-		Error: valid(f.Error), Rejected: f.Rejected, Evaluator: evaluator(f.Evaluator), Implementation: f.Implementation,
+		Package: f.Package, Validator: f.Validator, Index: toInt32(f.Index), Name: validUTF8(f.Name), Function: validUTF8(f.Title()),
+		Error: validUTF8(f.Error), Rejected: f.Rejected, Evaluator: evaluator(f.Evaluator), Implementation: f.Implementation,
 		Digest: f.Digest, Duration: durationpb.New(time.Duration(f.Duration)),
 	}
 }
 
 func functionResult(r *renderstatus.Result) *taskhandlerv1.FunctionResult {
-	out := &taskhandlerv1.FunctionResult{Image: r.Image, Exec: valid(r.Exec), Stderr: valid(r.Stderr), ExitCode: number(r.ExitCode)}
+	out := &taskhandlerv1.FunctionResult{Image: r.Image, Exec: validUTF8(r.Exec), Stderr: validUTF8(r.Stderr), ExitCode: toInt32(r.ExitCode)}
 	for i := range r.Results {
 		out.Results = append(out.Results, resultItem(&r.Results[i]))
 	}
@@ -57,20 +57,20 @@ func functionResult(r *renderstatus.Result) *taskhandlerv1.FunctionResult {
 }
 
 func resultItem(item *fnresultv1.ResultItem) *evaluationv1.Result {
-	out := &evaluationv1.Result{Message: valid(item.Message), Severity: valid(string(item.Severity)), Tags: map[string]string{}}
+	out := &evaluationv1.Result{Message: validUTF8(item.Message), Severity: validUTF8(string(item.Severity)), Tags: map[string]string{}}
 	for k, v := range item.Tags {
-		out.Tags[valid(k)] = valid(v)
+		out.Tags[validUTF8(k)] = validUTF8(v)
 	}
 	if ref := item.ResourceRef; ref != nil {
 		out.ResourceRef = &evaluationv1.ResourceRef{
-			ApiVersion: valid(ref.APIVersion), Kind: valid(ref.Kind), Name: valid(ref.Name), Namespace: valid(ref.Namespace),
+			ApiVersion: validUTF8(ref.APIVersion), Kind: validUTF8(ref.Kind), Name: validUTF8(ref.Name), Namespace: validUTF8(ref.Namespace),
 		}
 	}
 	if f := item.Field; f != nil {
-		out.Field = &evaluationv1.Field{Path: valid(f.Path), CurrentValue: valid(f.CurrentValue), ProposedValue: valid(f.ProposedValue)}
+		out.Field = &evaluationv1.Field{Path: validUTF8(f.Path), CurrentValue: validUTF8(f.CurrentValue), ProposedValue: validUTF8(f.ProposedValue)}
 	}
 	if f := item.File; f != nil {
-		out.File = &evaluationv1.File{Path: valid(f.Path), Index: number(f.Index)}
+		out.File = &evaluationv1.File{Path: validUTF8(f.Path), Index: toInt32(f.Index)}
 	}
 	return out
 }
@@ -79,11 +79,11 @@ func evaluator(name string) evaluationv1.Evaluator {
 	return evaluationv1.Evaluator(evaluationv1.Evaluator_value["EVALUATOR_"+strings.ToUpper(name)])
 }
 
-// valid makes text fit for a protobuf string, which would fail the whole answer otherwise.
-func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+// validUTF8 makes text fit for a protobuf string, which would fail the whole answer otherwise.
+func validUTF8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// number holds what is counted, and exit codes: neither comes near the limit.
-func number(n int) int32 { return int32(n) } //nolint:gosec // see above
+// toInt32 holds what is counted, and exit codes: neither comes near the limit.
+func toInt32(n int) int32 { return int32(n) } //nolint:gosec // see above
 
 // progressOf returns what clients are told of an event; nil for one that they do not know.
 func progressOf(event render.Event) *taskhandlerv1.Progress {
@@ -92,17 +92,17 @@ func progressOf(event render.Event) *taskhandlerv1.Progress {
 		return started(e)
 	case *render.PackageStarted:
 		return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_PackageStarted{PackageStarted: &taskhandlerv1.PackageStarted{
-			Package: e.Package, Resources: number(e.Resources),
+			Package: e.Package, Resources: toInt32(e.Resources),
 		}}}
 	case *render.PackageFinished:
 		finished := &taskhandlerv1.PackageFinished{Package: e.Package}
 		if e.Err != nil {
-			finished.Error = valid(e.Err.Error())
+			finished.Error = validUTF8(e.Err.Error())
 		}
 		return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_PackageFinished{PackageFinished: finished}}
 	case *render.FunctionStarted:
 		return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_FunctionStarted{FunctionStarted: &taskhandlerv1.FunctionStarted{
-			Function: function(&e.Function), Resources: number(e.Resources), Selected: e.Selected,
+			Function: function(&e.Function), Resources: toInt32(e.Resources), Selected: e.Selected,
 		}}}
 	case *render.FunctionFinished:
 		entry := e.Function.Entry()
@@ -117,7 +117,7 @@ func started(e *render.Started) *taskhandlerv1.Progress {
 	s := &taskhandlerv1.RenderStarted{}
 	for _, p := range e.Packages {
 		s.Packages = append(s.Packages, &taskhandlerv1.PlannedPackage{
-			Package: p.Package, Depth: number(p.Depth), Functions: number(p.Functions),
+			Package: p.Package, Depth: toInt32(p.Depth), Functions: toInt32(p.Functions),
 		})
 	}
 	return &taskhandlerv1.Progress{Event: &taskhandlerv1.Progress_Started{Started: s}}

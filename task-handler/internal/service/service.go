@@ -47,7 +47,7 @@ func (h *TaskHandler) Render(ctx context.Context, req *taskhandlerv1.RenderReque
 	if n := len(req.GetFiles()); n > h.MaxFiles {
 		return nil, h.tooManyFiles(n)
 	}
-	defer h.Pressure.Hold(HeldPerByte * Weight(req))()
+	defer h.Pressure.Hold(MemoryPerByte * Weight(req))()
 	result, err := h.Renderer(ctx, rendering.Request{
 		Files: filesOf(req.GetFiles()), WriteStatus: req.GetOptions().GetWriteStatus(), AllowDeletion: req.GetOptions().GetAllowDeletion(),
 	})

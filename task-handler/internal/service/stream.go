@@ -33,7 +33,7 @@ func (h *TaskHandler) RenderStream(stream renderStream) error {
 		return err
 	}
 	defer reservation.Release()
-	defer h.Pressure.Hold(HeldPerByte * reservation.Bytes())()
+	defer h.Pressure.Hold(MemoryPerByte * reservation.Bytes())()
 	// Who cannot be told any more does not wait for the rest.
 	sending, ctx := errgroup.WithContext(stream.Context())
 	progress := newOutbox()

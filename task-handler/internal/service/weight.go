@@ -12,15 +12,15 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// HeldPerByte is how many bytes of memory a render takes at most for each byte that a request counts for, as nodes of YAML.
+// MemoryPerByte is how many bytes of memory a render takes at most for each byte that a request counts for, as nodes of YAML.
 // BenchmarkLiveHeap of package rendering measures it.
-const HeldPerByte = 40
+const MemoryPerByte = 40
 
 // What lines and resources take in memory, in bytes, with a quarter to spare. Resources have annotations of their place beside
 // what is in their lines.
 const (
-	heldPerLine     = 750
-	heldPerResource = 7500
+	memoryPerLine     = 750
+	memoryPerResource = 7500
 )
 
 // Weight returns what a request counts for: the bytes of its files, and more where these are resources of few and short lines.
@@ -48,7 +48,7 @@ func weight(files []packages.File) int64 {
 			// In flow style a line has many values.
 			lines := 1 + bytes.Count(f.Content, []byte("\n")) + bytes.Count(f.Content, []byte(","))
 			resources := 1 + bytes.Count(f.Content, []byte("\n---"))
-			size = max(size, (heldPerLine*lines+heldPerResource*resources)/HeldPerByte)
+			size = max(size, (memoryPerLine*lines+memoryPerResource*resources)/MemoryPerByte)
 		}
 		sum += int64(size)
 	}

@@ -22,7 +22,7 @@ func TestWeight(t *testing.T) {
 	long := strings.Repeat("        image: registry.example.com/shop/backend:v1.27.3\n", 200)
 	smallest, longest := file("a.yaml", strings.Repeat(small, 100)), file("a.yaml", long)
 	// What BenchmarkLiveHeap finds for such resources.
-	least := int64(96 * 100 * len(small) / HeldPerByte)
+	least := int64(96 * 100 * len(small) / MemoryPerByte)
 	task := &taskhandlerv1.Task{Task: &taskhandlerv1.Task_Upgrade{Upgrade: &taskhandlerv1.FilesTask{Files: longest}}}
 	for name, tc := range map[string]struct {
 		request    proto.Message
@@ -30,7 +30,7 @@ func TestWeight(t *testing.T) {
 	}{
 		"long lines":        {&taskhandlerv1.RenderRequest{Files: longest}, int64(len(long)), int64(len(long)) + 10},
 		"small resources":   {&taskhandlerv1.RenderRequest{Files: smallest}, least, 2 * least},
-		"JSON in one line":  {&taskhandlerv1.RenderRequest{Files: file("a.json", "["+strings.Repeat("1,", 1000)+"1]")}, 1000 * 160 / HeldPerByte, 1 << 20},
+		"JSON in one line":  {&taskhandlerv1.RenderRequest{Files: file("a.json", "["+strings.Repeat("1,", 1000)+"1]")}, 1000 * 160 / MemoryPerByte, 1 << 20},
 		"not a resource":    {&taskhandlerv1.RenderRequest{Files: file("README.md", strings.Repeat("\n", 1000))}, 1000, 1010},
 		"task":              {&taskhandlerv1.ApplyTaskRequest{Task: task, Files: longest}, 2 * int64(len(long)), 2*int64(len(long)) + 20},
 		"patch":             {&taskhandlerv1.PatchKptfileRequest{Files: smallest}, least, 2 * least},

@@ -28,10 +28,10 @@ func (h *TaskHandler) ApplyTask(ctx context.Context, req *taskhandlerv1.ApplyTas
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	moment := rendering.Moment{Name: "apply task", Do: func(ctx context.Context, handler *packagerevision.Handler, draft packagerevision.Draft) (*renderstatus.Report, error) {
+	operation := rendering.Operation{Name: "apply task", Do: func(ctx context.Context, handler *packagerevision.Handler, draft packagerevision.Draft) (*renderstatus.Report, error) {
 		return handler.ApplyTask(ctx, draft, revision, tasks)
 	}}
-	outcome, err := h.moment(ctx, req, &moment, files)
+	outcome, err := h.handleDraft(ctx, req, &operation, files)
 	if err != nil {
 		return nil, err
 	}
@@ -41,10 +41,10 @@ func (h *TaskHandler) ApplyTask(ctx context.Context, req *taskhandlerv1.ApplyTas
 // PatchKptfile changes what the Kptfile of a revision says.
 func (h *TaskHandler) PatchKptfile(ctx context.Context, req *taskhandlerv1.PatchKptfileRequest) (*taskhandlerv1.PatchKptfileResponse, error) {
 	revision := revisionOf(req.GetRevision())
-	moment := rendering.Moment{Name: "patch Kptfile", Do: func(ctx context.Context, handler *packagerevision.Handler, draft packagerevision.Draft) (*renderstatus.Report, error) {
+	operation := rendering.Operation{Name: "patch Kptfile", Do: func(ctx context.Context, handler *packagerevision.Handler, draft packagerevision.Draft) (*renderstatus.Report, error) {
 		return handler.PatchKptfile(ctx, draft, revision, revision)
 	}}
-	outcome, err := h.moment(ctx, req, &moment, 0)
+	outcome, err := h.handleDraft(ctx, req, &operation, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -58,31 +58,31 @@ func (h *TaskHandler) ReplaceResources(ctx context.Context, req *taskhandlerv1.R
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "resources: %v", err)
 	}
-	moment := rendering.Moment{Name: "replace resources", Do: func(ctx context.Context, handler *packagerevision.Handler, draft packagerevision.Draft) (*renderstatus.Report, error) {
+	operation := rendering.Operation{Name: "replace resources", Do: func(ctx context.Context, handler *packagerevision.Handler, draft packagerevision.Draft) (*renderstatus.Report, error) {
 		return handler.ReplaceResources(ctx, draft, revision, resources)
 	}}
-	outcome, err := h.moment(ctx, req, &moment, len(resources))
+	outcome, err := h.handleDraft(ctx, req, &operation, len(resources))
 	if err != nil {
 		return nil, err
 	}
 	return &taskhandlerv1.ReplaceResourcesResponse{Outcome: outcome}, nil
 }
 
-// draftRequest is what the requests of the three moments have in common.
+// draftRequest is what the requests of the three operations have in common.
 type draftRequest interface {
 	proto.Message
 	GetOptions() *taskhandlerv1.RenderOptions
 	GetFiles() []*taskhandlerv1.File
 }
 
-// moment does what happens to the draft of a request, which has so many files besides.
-func (h *TaskHandler) moment(ctx context.Context, req draftRequest, moment *rendering.Moment, besides int) (*taskhandlerv1.DraftOutcome, error) {
+// operation does what happens to the draft of a request, which has so many files besides.
+func (h *TaskHandler) handleDraft(ctx context.Context, req draftRequest, operation *rendering.Operation, besides int) (*taskhandlerv1.DraftOutcome, error) {
 	if n := max(len(req.GetFiles()), besides); n > h.MaxFiles {
 		return nil, h.tooManyFiles(n)
 	}
-	defer h.Pressure.Hold(HeldPerByte * Weight(req))()
+	defer h.Pressure.Hold(MemoryPerByte * Weight(req))()
 	result, err := h.Renderer(ctx, rendering.Request{
-		Files: filesOf(req.GetFiles()), Moment: moment, WriteStatus: req.GetOptions().GetWriteStatus(), AllowDeletion: req.GetOptions().GetAllowDeletion(),
+		Files: filesOf(req.GetFiles()), Operation: operation, WriteStatus: req.GetOptions().GetWriteStatus(), AllowDeletion: req.GetOptions().GetAllowDeletion(),
 	})
 	if err != nil {
 		return nil, statusOf(err)
@@ -92,7 +92,7 @@ func (h *TaskHandler) moment(ctx context.Context, req draftRequest, moment *rend
 		outcome.Result = resultOf(result)
 	}
 	if result.Failure != nil {
-		outcome.Error = valid(result.Failure.Error())
+		outcome.Error = validUTF8(result.Failure.Error())
 	}
 	// The response's own field costs a few bytes more.
 	const around = 16

@@ -15,8 +15,8 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// Moment is what happens to a draft that has the files of a request, and ends in a render.
-type Moment struct {
+// Operation is what happens to a draft that has the files of a request, and ends in a render.
+type Operation struct {
 	// Name is for the log.
 	Name string
 	// Do is a call of a method of the handler on the draft.
@@ -52,7 +52,7 @@ func (d *draft) Discard(context.Context) error { d.action = Discard; return nil 
 
 // do does what happens to the draft of a request. An error that is no verdict on the package is the request's fault, as the draft
 // itself never fails, unless the context has ended.
-func (m *Moment) do(ctx context.Context, source *packages.Memory, options render.Options, result *Result) (*packages.Memory, error) {
+func (m *Operation) do(ctx context.Context, source *packages.Memory, options render.Options, result *Result) (*packages.Memory, error) {
 	before := source.Files()
 	d := &draft{files: before, action: Leave}
 	observe := options.Observe

@@ -17,24 +17,24 @@ import (
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
-// moment calls one of the three moments.
-type moment func(ctx context.Context, c taskhandlerv1grpc.TaskHandlerServiceClient) (*taskhandlerv1.DraftOutcome, error)
+// operation calls one of the three operations.
+type operation func(ctx context.Context, c taskhandlerv1grpc.TaskHandlerServiceClient) (*taskhandlerv1.DraftOutcome, error)
 
-func apply(req *taskhandlerv1.ApplyTaskRequest) moment {
+func apply(req *taskhandlerv1.ApplyTaskRequest) operation {
 	return func(ctx context.Context, c taskhandlerv1grpc.TaskHandlerServiceClient) (*taskhandlerv1.DraftOutcome, error) {
 		resp, err := c.ApplyTask(ctx, req)
 		return resp.GetOutcome(), err
 	}
 }
 
-func patch(revision *taskhandlerv1.Revision, files ...string) moment {
+func patch(revision *taskhandlerv1.Revision, files ...string) operation {
 	return func(ctx context.Context, c taskhandlerv1grpc.TaskHandlerServiceClient) (*taskhandlerv1.DraftOutcome, error) {
 		resp, err := c.PatchKptfile(ctx, &taskhandlerv1.PatchKptfileRequest{Revision: revision, Files: request(files...).GetFiles()})
 		return resp.GetOutcome(), err
 	}
 }
 
-func replace(revision *taskhandlerv1.Revision, before []string, after ...string) moment {
+func replace(revision *taskhandlerv1.Revision, before []string, after ...string) operation {
 	return func(ctx context.Context, c taskhandlerv1grpc.TaskHandlerServiceClient) (*taskhandlerv1.DraftOutcome, error) {
 		resp, err := c.ReplaceResources(ctx, &taskhandlerv1.ReplaceResourcesRequest{
 			Revision: revision, Files: request(before...).GetFiles(), Resources: request(after...).GetFiles(),
@@ -57,14 +57,14 @@ var (
 )
 
 // What the caller is told to do with its draft, and to write to it.
-func TestMoments(t *testing.T) {
+func TestOperations(t *testing.T) {
 	t.Parallel()
 	handler := client(t, nil)
 	inShop := strings.Replace(cm, "default", "shop", 1)
 	const gate = "info:\n  readinessGates:\n  - conditionType: ready\n"
 	for name, tc := range map[string]struct {
-		moment moment
-		action taskhandlerv1.DraftAction
+		operation operation
+		action    taskhandlerv1.DraftAction
 		// changes are contents, "" for a file that is deleted, and parts of contents that end in an ellipsis.
 		changes map[string]string
 		failure string
@@ -149,7 +149,7 @@ func TestMoments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			outcome, err := tc.moment(t.Context(), handler)
+			outcome, err := tc.operation(t.Context(), handler)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,7 +177,7 @@ func TestMoments(t *testing.T) {
 }
 
 // Each step of a package revision returns the same result as a render of the same files.
-func TestMomentResult(t *testing.T) {
+func TestOperationResult(t *testing.T) {
 	t.Parallel()
 	handler := client(t, nil)
 	rendered, err := handler.Render(t.Context(), request("Kptfile", shop, "a.yaml", cm))
@@ -199,7 +199,7 @@ func TestMomentResult(t *testing.T) {
 	}
 }
 
-func TestMomentErrors(t *testing.T) {
+func TestOperationErrors(t *testing.T) {
 	t.Parallel()
 	runner, address, _ := startRunner(t)
 	handler := client(t, func(o *options.Options) {
@@ -207,9 +207,9 @@ func TestMomentErrors(t *testing.T) {
 	})
 	large := head + "data: " + strings.Repeat("x", 12000) + "\n"
 	for name, tc := range map[string]struct {
-		moment moment
-		code   codes.Code
-		want   string
+		operation operation
+		code      codes.Code
+		want      string
 	}{
 		"no name":            {apply(&taskhandlerv1.ApplyTaskRequest{}), codes.InvalidArgument, "cannot create an empty package without a path"},
 		"empty task":         {apply(&taskhandlerv1.ApplyTaskRequest{Task: &taskhandlerv1.Task{}}), codes.InvalidArgument, "task"},
@@ -229,7 +229,7 @@ func TestMomentErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := tc.moment(t.Context(), handler)
+			_, err := tc.operation(t.Context(), handler)
 			if status.Code(err) != tc.code || !strings.Contains(status.Convert(err).Message(), tc.want) {
 				t.Errorf("%v, want %v and %q", err, tc.code, tc.want)
 			}
