@@ -16,7 +16,7 @@ import (
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
 )
 
-// The documented request is answered as the documentation says, and the code in it is that of the example.
+// The documented request gets the documented response, and the code in the documentation is that of the example.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/controllers.md")
@@ -39,13 +39,13 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got, protocmp.Transform(), protocmp.IgnoreFields(&taskhandlerv1.Function{}, "duration")); diff != "" {
-		t.Errorf("the answer (-page +got):\n%s\nwhich is\n%s", diff, protojson.Format(got))
+		t.Errorf("response (-page +got):\n%s\nresponse:\n%s", diff, protojson.Format(got))
 	}
 	example, err := os.ReadFile("example_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(example), string(blocks[2][2])) {
-		t.Error("the code is not that of example_test.go")
+		t.Error("the code in the page is not in example_test.go")
 	}
 }

@@ -1,8 +1,6 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handler puts a task handler together: the runtimes that evaluate functions, the renderer on top of them, and the
-// gRPC server in front.
 package main
 
 import (
@@ -37,40 +35,39 @@ import (
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
-// config is all that a task handler needs to know.
+// config configures a task handler.
 type config struct {
-	// Options are the settings.
+	// Options are the values of the flags.
 	Options options.Options
-	// Telemetry may be nil for none; where it is not active, nothing is measured.
+	// Telemetry may be nil. If it is not active, nothing is measured.
 	Telemetry *telemetry.Telemetry
-	// Guard is how connections are secured, and who may call.
+	// Guard secures connections and authorises callers.
 	Guard grpcserver.Guard
-	// Functions is the path of krmfn's executable functions, for curated functions that need a process of their own.
+	// Functions is the path of the executable with the curated functions that run in processes.
 	Functions string
-	// Log gets one line for each render and step of the shutdown.
+	// Log receives one line for each render and each step of the shutdown.
 	Log *slog.Logger
 }
 
-// handler is a task handler that is ready to serve.
+// handler is a task handler: the evaluator of functions, the renderer that uses it, and the gRPC server.
 type handler struct {
 	config config
-	// curated are the functions that are evaluated here; without a Process, if in processes.
+	// curated are the curated functions that the task handler evaluates.
 	curated function.Set
-	// program runs functions in processes, by processes; both are nil for none.
+	// program evaluates functions in processes, which processes runs; both are nil if there are no such functions.
 	program   *multicall.Program
 	processes *process.Runner
-	// runner is the connection to the function runner; nil for none.
+	// runner is the connection to the function runner; nil if there is none.
 	runner *grpc.ClientConn
-	// registries are asked for the tags of images.
+	// registries lists the tags of images, and listed caches them.
 	registries *registry.Client
-	// listed are the tags that they have.
-	listed *tags.Cache
-	server *grpcserver.Server
-	// inFlight is shared by the packages of all calls.
+	listed     *tags.Cache
+	server     *grpcserver.Server
+	// inFlight is the memory budget for the packages of all calls.
 	inFlight *middleware.Budget
 }
 
-// heapShare returns the share of the memory limit that a task handler takes for itself. Functions in processes have the rest.
+// heapShare returns the share of the memory limit for the task handler's own heap. Functions in processes have the rest.
 func heapShare(o options.Options) float64 {
 	if o.Builtin {
 		return .6
@@ -81,7 +78,7 @@ func heapShare(o options.Options) float64 {
 // maxWaiting is the maximum number of calls that wait for memory.
 const maxWaiting = 1000
 
-// newHandler returns a task handler, which must be served. Errors say what in the configuration is wrong. The function runner need not be there yet.
+// newHandler returns a task handler. The caller must call serve, which releases its resources. The function runner need not be reachable yet.
 func newHandler(ctx context.Context, c config) (_ *handler, err error) {
 	memory := memory.Divide(heapShare(c.Options))
 	inFlight := cmp.Or(c.Options.Limits.MaxBytesInFlight, memory.Heap/service.MemoryPerByte)
@@ -99,16 +96,16 @@ func newHandler(ctx context.Context, c config) (_ *handler, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The server has goroutines from here on, which end with serve.
+	// The goroutines of the server end with serve.
 	if h.server, err = h.newServer(ctx); err != nil {
 		return nil, err
 	}
 	limits := c.Options.Limits
 	maxPackageSize := largestPackage(limits, memory.Heap)
 	if maxPackageSize < limits.MaxPackageSize {
-		c.Log.Warn("the memory limit is too low for packages of --max-package-size: larger ones are refused", "bytes", maxPackageSize)
+		c.Log.Warn("the memory limit is too low for packages of --max-package-size, rejecting larger ones", "max_bytes", maxPackageSize)
 	}
-	// While packages are received they take a quarter of the memory.
+	// Packages that are being received take at most a quarter of the memory.
 	receivers := max(memory.Heap/4/maxPackageSize, 2)
 	taskhandlerv1grpc.RegisterTaskHandlerServiceServer(h.server, &service.TaskHandler{
 		Renderer: renderer, Budget: h.inFlight, Receiving: middleware.NewGate(int(receivers), maxWaiting), MaxPackageSize: maxPackageSize, MaxFiles: limits.MaxPackageFiles, MaxMessageSize: limits.MaxMessageSize,
@@ -117,13 +114,13 @@ func newHandler(ctx context.Context, c config) (_ *handler, err error) {
 	return h, nil
 }
 
-// largestPackage returns the most bytes of a streamed package: what is live of a larger one does not fit into the memory, so that it
-// would take other calls down. As much as comes in one message may be streamed, too.
+// largestPackage returns the maximum size in bytes of a streamed package. A larger one would exhaust the memory and make other calls fail. It
+// is at least the maximum size of a message.
 func largestPackage(limits options.Limits, memory int64) int64 {
 	return min(limits.MaxPackageSize, max(memory/service.MemoryPerByte, int64(limits.MaxMessageSize)))
 }
 
-// renderer returns what renders, with what is added to every render.
+// renderer returns the renderer, with limits, metrics and log lines.
 func (h *handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) (rendering.Renderer, error) {
 	o := h.config.Options
 	r := rendering.New(render.Options{
@@ -141,11 +138,12 @@ func (h *handler) renderer(ctx context.Context, evaluator evaluation.Evaluator) 
 	}
 	err := errors.Join(telemetry.ObserveBudgets(metrics, budgets), telemetry.ObserveGates(metrics, gates))
 	if err != nil {
-		return nil, fmt.Errorf("make the metrics: %w", err)
+		return nil, fmt.Errorf("create the metrics: %w", err)
 	}
 	return rendering.Observed(r, metrics, telemetry.Logger(grpcserver.Logger(h.config.Log)), o.LogFailureReasons)
 }
 
+// measures reports whether metrics are exported.
 func (h *handler) measures() bool { return h.config.Telemetry != nil && h.config.Telemetry.Active }
 
 func (h *handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
@@ -165,8 +163,8 @@ func (h *handler) newServer(ctx context.Context) (*grpcserver.Server, error) {
 	}), nil
 }
 
-// serve answers calls on the listener until ctx ends, and then finishes running calls within the drain time. It returns
-// nil after a shutdown.
+// serve serves calls on the listener until ctx ends, and then finishes running calls within the drain timeout. It returns nil after a
+// shutdown.
 func (h *handler) serve(ctx context.Context, listener net.Listener) error {
 	h.config.Log.Info("serving", "address", listener.Addr().String(), "function_runner", h.config.Options.FunctionRunner,
 		"builtin_functions", h.config.Options.Builtin)
@@ -182,7 +180,7 @@ func (h *handler) serve(ctx context.Context, listener net.Listener) error {
 	return group.Wait()
 }
 
-// close ends what newHandler has begun. No call may be running.
+// close releases the resources of newHandler. No call may be running.
 func (h *handler) close() {
 	if h.listed != nil {
 		h.listed.Close()

@@ -26,13 +26,13 @@ import (
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
-// The test's program is krmfn's executable functions when it is started with the name of a function, or with a command.
+// The test binary acts as krmfn's executable of functions if it is started with a function or a command.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
-		syscall.Exit(functions.Command(os.Args, os.Stdin, os.Stdout, os.Stderr)) // os.Exit would let the race detector look back for a second
+		syscall.Exit(functions.Command(os.Args, os.Stdin, os.Stdout, os.Stderr)) // with os.Exit, the race detector waits for a second
 	}
-	// The server takes all memory, so that processes have the least that they get. Unlike krmfn's executable, the test's program may use C,
-	// whose threads take their stacks from that.
+	// With this limit, processes get the minimum of memory. The test binary may use cgo, whose thread stacks count towards that memory, so the
+	// stacks must be small.
 	debug.SetMemoryLimit(math.MaxInt64 - 1)
 	var stack syscall.Rlimit
 	err := syscall.Getrlimit(syscall.RLIMIT_STACK, &stack)
@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// start serves a task handler on a port of its own until the test ends or stop is called, which returns what serve does.
+// start serves a task handler on a free port until the test ends or until stop is called, which returns the result of serve.
 func start(t *testing.T, set func(*options.Options)) (conn *grpc.ClientConn, stop func() error) {
 	t.Helper()
 	program, err := os.Executable()
@@ -55,7 +55,7 @@ func start(t *testing.T, set func(*options.Options)) (conn *grpc.ClientConn, sto
 	return startWith(t, program, slog.DiscardHandler, set)
 }
 
-// startWith is start with another executable of functions, and a log.
+// startWith is like start, with another executable of functions and a log.
 func startWith(t *testing.T, program string, log slog.Handler, set func(*options.Options)) (conn *grpc.ClientConn, stop func() error) {
 	t.Helper()
 	o, err := options.Parse(nil)
@@ -90,7 +90,7 @@ func startWith(t *testing.T, program string, log slog.Handler, set func(*options
 	t.Cleanup(func() {
 		_ = conn.Close()
 		if err := stop(); err != nil {
-			t.Errorf("serve: %v", err)
+			t.Errorf("serve() = %v", err)
 		}
 	})
 	return conn, stop
@@ -111,10 +111,10 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-// runner is a function runner with a function that echoes and one that takes until its caller has had enough.
+// runner is a function runner with a function that returns its input, and one that hangs until the call is cancelled.
 type runner struct {
 	evaluatorv1grpc.UnimplementedFunctionEvaluatorServiceServer
-	// hanging is sent to when the latter has begun.
+	// hanging receives a value when the hanging function starts.
 	hanging chan struct{}
 }
 
@@ -129,7 +129,7 @@ func (r *runner) Evaluate(ctx context.Context, req *evaluatorv1.EvaluateRequest)
 	}}, nil
 }
 
-// startRunner serves a function runner at an address, or any for "", until the test ends or stop is called.
+// startRunner serves a function runner on a free port until the test ends or until stop is called.
 func startRunner(t *testing.T) (r *runner, address string, stop func()) {
 	t.Helper()
 	r = &runner{hanging: make(chan struct{}, 10)}

@@ -9,7 +9,7 @@ import (
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
-// Packages that do not fit into the memory are refused, whatever the flag says.
+// The memory limits the size of packages even if the flag allows more.
 func TestLargestPackage(t *testing.T) {
 	t.Parallel()
 	limits := options.Limits{MaxMessageSize: 6 << 20, MaxPackageSize: 64 << 20}
@@ -19,7 +19,7 @@ func TestLargestPackage(t *testing.T) {
 		16 << 30:   64 << 20,
 	} {
 		if got := largestPackage(limits, memory); got != want {
-			t.Errorf("with %d bytes of memory: %d, want %d", memory, got, want)
+			t.Errorf("largestPackage() with %d bytes of memory = %d, want %d", memory, got, want)
 		}
 	}
 }

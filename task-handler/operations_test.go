@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
-// operation calls one of the three operations.
+// operation calls an operation on a draft.
 type operation func(ctx context.Context, c taskhandlerv1grpc.TaskHandlerServiceClient) (*taskhandlerv1.DraftOutcome, error)
 
 func apply(req *taskhandlerv1.ApplyTaskRequest) operation {
@@ -56,7 +56,7 @@ var (
 	broken = []string{"Kptfile", failing, "fail.yaml", fail}
 )
 
-// What the caller is told to do with its draft, and to write to it.
+// Operations return an action for the draft and the changes to it.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	handler := client(t, nil)
@@ -65,7 +65,7 @@ func TestOperations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		operation operation
 		action    taskhandlerv1.DraftAction
-		// changes are contents, "" for a file that is deleted, and parts of contents that end in an ellipsis.
+		// changes are the contents by path: "" for a deleted file, and a prefix if it ends with an ellipsis.
 		changes map[string]string
 		failure string
 	}{
@@ -123,7 +123,7 @@ func TestOperations(t *testing.T) {
 			map[string]string{"Kptfile": head},
 			"",
 		},
-		"patch of nothing":   {patch(draft, "Kptfile", head+gate), taskhandlerv1.DraftAction_DRAFT_ACTION_CLOSE, map[string]string{}, ""},
+		"empty patch":        {patch(draft, "Kptfile", head+gate), taskhandlerv1.DraftAction_DRAFT_ACTION_CLOSE, map[string]string{}, ""},
 		"patch of a release": {patch(&taskhandlerv1.Revision{Lifecycle: "Published", Kptfile: labelled.GetKptfile()}, "Kptfile", shop, "a.yaml", cm), taskhandlerv1.DraftAction_DRAFT_ACTION_CLOSE, map[string]string{}, ""},
 		"patch that does not render": {
 			patch(labelled, broken...), taskhandlerv1.DraftAction_DRAFT_ACTION_LEAVE,
@@ -141,7 +141,7 @@ func TestOperations(t *testing.T) {
 			map[string]string{"Kptfile": failing, "fail.yaml": fail},
 			"error rendering package in kpt function pipeline. Package NOT pushed to remote.",
 		},
-		"replace all the same": {
+		"replace despite a failure": {
 			replace(pushed, []string{"Kptfile", head}, broken...), taskhandlerv1.DraftAction_DRAFT_ACTION_CLOSE,
 			map[string]string{"Kptfile": failing, "fail.yaml": fail},
 			"pushed to remote despite render failure.",
@@ -154,10 +154,10 @@ func TestOperations(t *testing.T) {
 				t.Fatal(err)
 			}
 			if outcome.GetAction() != tc.action || !strings.Contains(outcome.GetError(), tc.failure) || (outcome.GetError() == "") != (tc.failure == "") {
-				t.Errorf("the outcome is %v with %q, want %v with %q", outcome.GetAction(), outcome.GetError(), tc.action, tc.failure)
+				t.Errorf("outcome = %v with %q, want %v with %q", outcome.GetAction(), outcome.GetError(), tc.action, tc.failure)
 			}
 			if failed := outcome.GetResult().GetStatus().GetError() != ""; failed != (tc.failure != "") {
-				t.Errorf("the status is %v", outcome.GetResult().GetStatus())
+				t.Errorf("status = %v", outcome.GetResult().GetStatus())
 			}
 			got := map[string]string{}
 			for _, c := range outcome.GetChanges() {
@@ -166,7 +166,7 @@ func TestOperations(t *testing.T) {
 					got[c.GetPath()] = tc.changes[c.GetPath()]
 				}
 				if c.GetDeleted() != (len(c.GetContent()) == 0) {
-					t.Errorf("%s is deleted: %v", c.GetPath(), c.GetDeleted())
+					t.Errorf("%s: Deleted = %v", c.GetPath(), c.GetDeleted())
 				}
 			}
 			if diff := cmp.Diff(tc.changes, got); diff != "" {
@@ -191,11 +191,11 @@ func TestOperationResult(t *testing.T) {
 	want, got := rendered.GetResult(), outcome.GetResult()
 	if got.GetPackage() != "." || got.GetInputHash() != want.GetInputHash() || got.GetOutputHash() != want.GetOutputHash() ||
 		len(got.GetFunctions()) != 1 || got.GetFunctions()[0].GetImplementation() != want.GetFunctions()[0].GetImplementation() {
-		t.Errorf("the result is %v, want about %v", got, want)
+		t.Errorf("result = %v, want one like %v", got, want)
 	}
 	outcome, err = patch(&taskhandlerv1.Revision{Lifecycle: "Published"}, "Kptfile", shop)(t.Context(), handler)
 	if err != nil || outcome.GetResult() != nil {
-		t.Errorf("where nothing is rendered: %v, %v", outcome.GetResult(), err)
+		t.Errorf("result without a render = %v, error %v", outcome.GetResult(), err)
 	}
 }
 
@@ -213,8 +213,8 @@ func TestOperationErrors(t *testing.T) {
 	}{
 		"no name":            {apply(&taskhandlerv1.ApplyTaskRequest{}), codes.InvalidArgument, "cannot create an empty package without a path"},
 		"empty task":         {apply(&taskhandlerv1.ApplyTaskRequest{Task: &taskhandlerv1.Task{}}), codes.InvalidArgument, "task"},
-		"there already":      {apply(&taskhandlerv1.ApplyTaskRequest{Revision: &taskhandlerv1.Revision{Context: &taskhandlerv1.PackageContext{Path: "a"}}, Files: request("Kptfile", head).GetFiles()}), codes.InvalidArgument, "there is already a Kptfile"},
-		"task twice":         {apply(&taskhandlerv1.ApplyTaskRequest{Task: clone("a", "", "a", "")}), codes.InvalidArgument, `task.clone.files: path "a" names a file that is there already`},
+		"Kptfile exists":     {apply(&taskhandlerv1.ApplyTaskRequest{Revision: &taskhandlerv1.Revision{Context: &taskhandlerv1.PackageContext{Path: "a"}}, Files: request("Kptfile", head).GetFiles()}), codes.InvalidArgument, "there is already a Kptfile"},
+		"task twice":         {apply(&taskhandlerv1.ApplyTaskRequest{Task: clone("a", "", "a", "")}), codes.InvalidArgument, `task.clone.files: path "a" appears twice`},
 		"task outside":       {apply(&taskhandlerv1.ApplyTaskRequest{Task: clone("../a", "")}), codes.InvalidArgument, `"../a" names no file inside the package`},
 		"too many of a task": {apply(&taskhandlerv1.ApplyTaskRequest{Task: clone("a", "", "b", "", "c", "", "d", "")}), codes.ResourceExhausted, "(4 vs. 3), see --max-package-files"},
 		"no Kptfile":         {patch(labelled, "a.yaml", cm), codes.InvalidArgument, "add one to the root of the package"},
@@ -224,21 +224,21 @@ func TestOperationErrors(t *testing.T) {
 		"a release":          {replace(&taskhandlerv1.Revision{Lifecycle: "Published"}, nil, "Kptfile", head), codes.FailedPrecondition, `lifecycle value "Published"; package must be Draft`},
 		"by nothing":         {replace(draft, []string{"Kptfile", head}), codes.InvalidArgument, "cannot remove all resources of a package"},
 		"resource outside":   {replace(draft, nil, "../a", cm), codes.InvalidArgument, `path "../a" names no file inside the package`},
-		"resource twice":     {replace(draft, nil, "a", cm, "a", cm), codes.InvalidArgument, `resources: path "a" names a file that is there already`},
+		"resource twice":     {replace(draft, nil, "a", cm, "a", cm), codes.InvalidArgument, `resources: path "a" appears twice`},
 		"response too large": {apply(&taskhandlerv1.ApplyTaskRequest{Task: clone("a.yaml", large, "b", strings.Repeat("x", 7900))}), codes.ResourceExhausted, "the response is larger than max"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := tc.operation(t.Context(), handler)
 			if status.Code(err) != tc.code || !strings.Contains(status.Convert(err).Message(), tc.want) {
-				t.Errorf("%v, want %v and %q", err, tc.code, tc.want)
+				t.Errorf("error = %v, want %v and %q", err, tc.code, tc.want)
 			}
 		})
 	}
-	// The end of the caller's time says nothing about the package.
+	// A cancellation says nothing about the package.
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-runner.hanging; cancel() }()
 	if _, err := replace(draft, nil, "Kptfile", hanging, "a.yaml", cm)(ctx, handler); status.Code(err) != codes.Canceled {
-		t.Errorf("a caller that goes away: %v", err)
+		t.Errorf("canceled call: error %v", err)
 	}
 }

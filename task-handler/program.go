@@ -29,14 +29,14 @@ const (
 	processesPerProcessor = 2
 )
 
-// newProgram returns the runtime of the curated functions that run in processes, which has memory bytes for them. It is nil, and the log says
-// so, if the executable is missing.
+// newProgram returns the runtime for curated functions that run in processes, with a memory limit in bytes for all processes. If the
+// executable is missing, it logs a warning and returns nil.
 func (h *handler) newProgram(ctx context.Context, builtin runtime.Builtin, memory int64) (*multicall.Program, error) {
 	path, o := h.config.Functions, h.config.Options
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		h.config.Log.Warn("the executable of curated functions is missing: functions that need a process of their own are left to the function runner, if there is one",
+		h.config.Log.Warn("the executable of curated functions is missing, so the function runner must evaluate the functions that run in processes",
 			"path", path, "function_runner", o.FunctionRunner)
-		return nil, nil //nolint:nilnil // there is no such runtime
+		return nil, nil //nolint:nilnil // nil means no such functions
 	}
 	standby, left := process.StandbyShare(memory)
 	atOnce := processesPerProcessor * process.Processors()
@@ -57,22 +57,22 @@ func (h *handler) newProgram(ctx context.Context, builtin runtime.Builtin, memor
 	h.curated = append(h.curated, builtin.Functions...)
 	return &multicall.Program{
 		Path: path, Builtin: builtin, Runner: h.processes,
-		// Renders wait here and do not fail: their number is bounded.
+		// The queue is long enough for all functions of all renders.
 		Gate:   middleware.NewGate(atOnce, o.Limits.MaxConcurrent*o.Limits.MaxParallelPackages),
 		Memory: process.NewMemory(left, atOnce),
 	}, nil
 }
 
-// incomplete are runtimes without the executable of functions. Its errors say what is missing.
-type incomplete struct {
+// withoutProgram are the runtimes if the executable of curated functions is missing. Errors about curated functions mention it.
+type withoutProgram struct {
 	runtime.Multi
 	path, prefix string
 }
 
-func (i incomplete) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
-	resp, err := i.Multi.Evaluate(ctx, req)
-	if errors.As(err, new(*evaluation.NotFoundError)) && reference.CatalogName(req.Image, i.prefix) != "" {
-		err = fmt.Errorf("%w: the executable of curated functions %s is missing, and no function runner has it", err, i.path)
+func (w withoutProgram) Evaluate(ctx context.Context, req evaluation.Request) (evaluation.Response, error) {
+	resp, err := w.Multi.Evaluate(ctx, req)
+	if errors.As(err, new(*evaluation.NotFoundError)) && reference.CatalogName(req.Image, w.prefix) != "" {
+		err = fmt.Errorf("%w: the executable of curated functions %s is missing, and no function runner has it", err, w.path)
 	}
 	return resp, err
 }

@@ -56,8 +56,8 @@ func calling(function, config string) []string {
 	}
 }
 
-// Every curated function makes the same changes and the same status as in this process, with configurations that it takes and others.
-func TestEveryFunctionIsAsInProcess(t *testing.T) {
+// Every curated function returns the same changes and status as in this process, with valid and invalid configurations.
+func TestProgramMatchesInProcess(t *testing.T) {
 	t.Parallel()
 	handler := client(t, nil)
 	for _, f := range functions.All() {
@@ -92,14 +92,14 @@ func TestEveryFunctionIsAsInProcess(t *testing.T) {
 				}
 				called := resp.GetResult().GetFunctions()[0]
 				if called.GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_BUILTIN || called.GetImplementation() != f.Implementation() {
-					t.Errorf("the function is reported as %v", called)
+					t.Errorf("reported function = %v", called)
 				}
 			})
 		}
 	}
 }
 
-// A script that takes too much memory fails its render, and nothing else.
+// A script that exceeds the memory limit makes its render fail. Other renders succeed.
 func TestScriptOutOfMemory(t *testing.T) {
 	t.Parallel()
 	handler := client(t, nil)
@@ -111,16 +111,16 @@ func TestScriptOutOfMemory(t *testing.T) {
 			}
 			got := resp.GetResult().GetStatus().GetError()
 			if strings.Contains(got, "ThreadSanitizer failed to allocate") {
-				got = want // The race detector has its own words.
+				got = want // the race detector prints another message
 			}
 			if !strings.Contains(got, want) || (got == "") != (want == "") {
-				t.Errorf("the error is %q, want %q", got, want)
+				t.Errorf("error = %q, want %q", got, want)
 			}
 		}
 	}
 }
 
-// A package reaches no server through the task handler.
+// A package cannot make the task handler send requests.
 func TestSchemasHaveNoNetwork(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
@@ -140,7 +140,7 @@ func TestSchemasHaveNoNetwork(t *testing.T) {
 	}
 }
 
-// fakeFunctions writes an executable with one function, which is a script.
+// fakeFunctions creates an executable with one function, which is a script.
 func fakeFunctions(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "functions")
@@ -153,7 +153,7 @@ esac
 	return path
 }
 
-// A process that is killed fails its render, and nothing else. Plain functions of the executable are not used.
+// A killed process makes its render fail. Other renders succeed. Plain functions of the executable are not used.
 func TestFunctionIsKilled(t *testing.T) {
 	t.Parallel()
 	conn, _ := startWith(t, fakeFunctions(t, "kill -KILL $$"), slog.DiscardHandler, nil)
@@ -164,19 +164,19 @@ func TestFunctionIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, want := resp.GetResult().GetStatus().GetError(), `starlark:latest" failed: signal: killed`; !strings.Contains(got, want) {
-			t.Errorf("the error is %q, want %q", got, want)
+			t.Errorf("error = %q, want %q", got, want)
 		}
 		if got := resp.GetResult().GetFunctions()[0].GetImplementation(); got != "starlark v7.0.0" {
-			t.Errorf("the implementation is %q", got)
+			t.Errorf("implementation = %q", got)
 		}
 		resp, err = handler.Render(t.Context(), request("Kptfile", shop, "a.yaml", cm))
 		if err != nil || resp.GetResult().GetStatus().GetError() != "" {
-			t.Errorf("the render after that: %v, %v", resp.GetResult(), err)
+			t.Errorf("next render = %v, error %v", resp.GetResult(), err)
 		}
 	}
 }
 
-// Without the executable, its functions are the function runner's, and the log says so.
+// Without the executable, the function runner evaluates its functions, and the log has a warning.
 func TestMissingExecutable(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "functions")
@@ -200,27 +200,27 @@ func TestMissingExecutable(t *testing.T) {
 			}
 			result := resp.GetResult()
 			if got := result.GetStatus().GetError(); !strings.Contains(got, tc.want) || (got == "") != (tc.want == "") {
-				t.Errorf("the error is %q, want %q", got, tc.want)
+				t.Errorf("error = %q, want %q", got, tc.want)
 			}
 			if got := result.GetFunctions()[0].GetEvaluator(); got != tc.evaluator {
-				t.Errorf("the function is evaluated by %v, want %v", got, tc.evaluator)
+				t.Errorf("evaluator = %v, want %v", got, tc.evaluator)
 			}
 			// Plain functions need no executable.
 			resp, err = taskhandlerv1grpc.NewTaskHandlerServiceClient(conn).Render(t.Context(), request("Kptfile", strings.Replace(shop, "set-namespace\n", "set-namespace:v0.4.5\n", 1), "a.yaml", cm))
 			if err != nil || resp.GetResult().GetStatus().GetError() != "" {
-				t.Errorf("a plain function: %v, %v", resp.GetResult(), err)
+				t.Errorf("plain function: result %v, error %v", resp.GetResult(), err)
 			}
 			if err := stop(); err != nil {
 				t.Fatal(err)
 			}
 			if got := strings.Count(log.String(), missing); got != 1 {
-				t.Errorf("%d lines of the log name the executable:\n%s", got, log.String())
+				t.Errorf("log lines about the executable = %d, log:\n%s", got, log.String())
 			}
 		})
 	}
 }
 
-// Renders wait for processes, and do not fail.
+// If all processes are busy, renders wait and do not fail.
 func TestManyProcesses(t *testing.T) {
 	t.Parallel()
 	handler := client(t, func(o *options.Options) { o.Limits.MaxConcurrent = 20 })

@@ -55,10 +55,10 @@ func TestRender(t *testing.T) {
 	result := resp.GetResult()
 	if len(result.GetFunctions()) != 1 || result.GetFunctions()[0].Item == nil ||
 		result.GetFunctions()[0].GetEvaluator() != evaluationv1.Evaluator_EVALUATOR_BUILTIN || result.GetPackage() != "." {
-		t.Errorf("result is %v", result)
+		t.Errorf("result = %v", result)
 	}
 	if !strings.HasPrefix(result.GetInputHash(), "h1:") || result.GetInputHash() == result.GetOutputHash() {
-		t.Errorf("hashes are %q and %q", result.GetInputHash(), result.GetOutputHash())
+		t.Errorf("hashes = %q and %q", result.GetInputHash(), result.GetOutputHash())
 	}
 }
 
@@ -87,13 +87,13 @@ func TestAllowDeletion(t *testing.T) {
 		}
 		for way, result := range map[string]*taskhandlerv1.RenderResult{"Render": resp.GetResult(), "RenderStream": streamed.result} {
 			if failed := result.GetStatus().GetError() != ""; failed == allow {
-				t.Errorf("%s, allowed %t: the error is %q", way, allow, result.GetStatus().GetError())
+				t.Errorf("%s, AllowDeletion=%t: error = %q", way, allow, result.GetStatus().GetError())
 			}
 		}
 	}
 }
 
-// The JSON form of the status is the one that Porch keeps.
+// The JSON form of the status is the same as in Porch.
 func TestStatusJSON(t *testing.T) {
 	t.Parallel()
 	handler := client(t, nil)
@@ -117,7 +117,7 @@ func TestStatusJSON(t *testing.T) {
 	}
 }
 
-// porchJSON renders in this process and returns the status's own JSON.
+// porchJSON renders in this process and returns the status as JSON.
 func porchJSON(t *testing.T, files []string) any {
 	t.Helper()
 	content, err := json.Marshal(renderHere(t, files).Report.RenderStatus)
@@ -127,7 +127,7 @@ func porchJSON(t *testing.T, files []string) any {
 	return normal(t, content)
 }
 
-// renderHere renders in this process, with all functions in it.
+// renderHere renders in this process, with all curated functions.
 func renderHere(t *testing.T, files []string) render.Result {
 	t.Helper()
 	byPath := map[string]string{}
@@ -144,7 +144,7 @@ func renderHere(t *testing.T, files []string) render.Result {
 	return result
 }
 
-// normal is JSON without the fields that are empty, except those that Porch's has at all times.
+// normal returns JSON without empty fields, except those that Porch always writes.
 func normal(t *testing.T, content []byte) any {
 	t.Helper()
 	var v any
@@ -201,14 +201,14 @@ func TestRenderFailure(t *testing.T) {
 	result := resp.GetResult()
 	if !strings.HasPrefix(result.GetStatus().GetError(), "fn.render: pkg /:\n\tpkg.render:\n\tpipeline.run: ") ||
 		result.GetStatus().GetResult().GetExitCode() != 1 || len(result.GetFunctions()) != 2 || result.GetFunctions()[1].GetError() == "" {
-		t.Errorf("result is %v", result)
+		t.Errorf("result = %v", result)
 	}
 	if len(resp.GetChanges()) != 1 || !strings.Contains(string(resp.GetChanges()[0].GetContent()), "reason: RenderFailed") {
-		t.Errorf("changes are %v", resp.GetChanges())
+		t.Errorf("changes = %v", resp.GetChanges())
 	}
 }
 
-// The hash is that of go.sum files, so that others can make it too.
+// The hash has the format of go.sum, so that others can compute it.
 func TestHash(t *testing.T) {
 	t.Parallel()
 	resp, err := client(t, nil).Render(t.Context(), request("b", "2\n", "a", "1\n"))
@@ -218,7 +218,7 @@ func TestHash(t *testing.T) {
 	// { sha256sum a; sha256sum b; } | sha256sum | xxd -r -p | base64
 	const want = "h1:kO/Oqkn0quVyqFeXqSR4ovb/JV5dfuSOjpgpPXKMWAw="
 	if got := resp.GetResult().GetInputHash(); got != want || resp.GetResult().GetOutputHash() != want {
-		t.Errorf("hash is %s, want %s", got, want)
+		t.Errorf("hash = %s, want %s", got, want)
 	}
 }
 
@@ -232,14 +232,14 @@ func TestRenderErrors(t *testing.T) {
 	}{
 		"path outside":   {request("../a", cm), codes.InvalidArgument, `files: path "../a" names no file inside the package`},
 		"empty path":     {request("", cm), codes.InvalidArgument, "files[0].path"},
-		"twice":          {request("a", cm, "a", cm), codes.InvalidArgument, `files: path "a" names a file that is there already`},
+		"twice":          {request("a", cm, "a", cm), codes.InvalidArgument, `files: path "a" appears twice`},
 		"file and dir":   {request("a", cm, "a/b", cm), codes.InvalidArgument, `files: path "a" is a file and the directory of "a/b"`},
 		"line break":     {request("a\nb", cm), codes.InvalidArgument, "files: "},
 		"too many files": {request("a", "", "b", "", "c", ""), codes.ResourceExhausted, "the package has more files than max (3 vs. 2), see --max-package-files"},
 	} {
 		_, err := handler.Render(t.Context(), tc.req)
 		if status.Code(err) != tc.code || !strings.Contains(status.Convert(err).Message(), tc.want) {
-			t.Errorf("%s: %v, want %v and %q", name, err, tc.code, tc.want)
+			t.Errorf("%s: error = %v, want %v and %q", name, err, tc.code, tc.want)
 		}
 	}
 }

@@ -19,16 +19,16 @@ import (
 	"github.com/krmfn/krmfn/services/render/runtime"
 )
 
-// maxListTime is how long a registry may take to list the tags of an image.
+// maxListTime limits a request for the tags of an image.
 const maxListTime = 10 * time.Second
 
-// evaluator returns the runtimes, in the order in which Porch has them: curated functions first, plain ones in this process and others in
-// processes that have memory bytes, and then the function runner.
+// evaluator returns the runtimes in Porch's order: curated functions first, then the function runner. Plain curated functions run in this
+// process. Others run in processes, with a memory limit in bytes for all of them.
 func (h *handler) evaluator(ctx context.Context, memory int64) (evaluation.Evaluator, error) {
 	o := h.config.Options
 	var runtimes runtime.Multi
 	if o.Builtin {
-		// Without a function runner, the version that is here is better than none.
+		// Without a function runner, the built-in version replaces other versions.
 		builtin := runtime.Builtin{Functions: plain.Functions(), Prefix: o.DefaultImagePrefix, StrictVersions: o.FunctionRunner != ""}
 		runtimes = append(runtimes, builtin)
 		h.curated = slices.Clone(builtin.Functions)
@@ -52,13 +52,13 @@ func (h *handler) evaluator(ctx context.Context, memory int64) (evaluation.Evalu
 		runtimes = append(runtimes, remote.New(h.runner, limits))
 	}
 	if o.Builtin && h.program == nil {
-		return incomplete{runtimes, h.config.Functions, o.DefaultImagePrefix}, nil
+		return withoutProgram{runtimes, h.config.Functions, o.DefaultImagePrefix}, nil
 	}
 	return runtimes, nil
 }
 
-// tags returns what lists the tags of images, with the credentials of Docker's configuration. The curated functions
-// stand in for a registry that cannot be asked.
+// tags returns a lister of the tags of images, with the credentials in Docker's configuration. If a registry is unreachable, the lister
+// returns the versions of curated functions.
 func (h *handler) tags(ctx context.Context) render.TagLister {
 	h.registries = registry.NewClient(registry.Options{Timeout: maxListTime})
 	h.listed = tags.NewCache(context.WithoutCancel(ctx), h.registries, h.config.Log)
@@ -68,8 +68,8 @@ func (h *handler) tags(ctx context.Context) render.TagLister {
 	return h.listed
 }
 
-// watchHealth tells clients whether renders can succeed: always with curated functions, otherwise while the function
-// runner can be reached. Whether the task handler is alive does not depend on that. It returns when ctx ends.
+// watchHealth sets the health of the services until ctx ends. They are serving if renders can succeed: always with curated functions, and
+// otherwise while the function runner is reachable. The health of the server does not depend on it.
 func (h *handler) watchHealth(ctx context.Context) {
 	if h.config.Options.Builtin {
 		h.server.SetServing(true)

@@ -25,7 +25,7 @@ const (
 	hanging = head + "pipeline:\n  mutators:\n    - image: r.io/hang\n"
 )
 
-// Curated functions run here in their own versions; all else goes to the function runner.
+// Curated functions run in the task handler if the version matches. The function runner evaluates all others.
 func TestRuntimes(t *testing.T) {
 	t.Parallel()
 	_, address, _ := startRunner(t)
@@ -39,15 +39,15 @@ func TestRuntimes(t *testing.T) {
 	}
 	for i, f := range functions {
 		if f.GetEvaluator() != want[i] {
-			t.Errorf("%s was evaluated by %v", f.GetFunction(), f.GetEvaluator())
+			t.Errorf("evaluator of %s = %v", f.GetFunction(), f.GetEvaluator())
 		}
 	}
 	if functions[0].GetDigest() != "sha256:1" || functions[0].GetImplementation() != "pod-1" {
-		t.Errorf("the first function is reported as %v", functions[0])
+		t.Errorf("first function = %v", functions[0])
 	}
 }
 
-// Without a function runner, the answer tells of a tag that another version evaluated; a digest is not answered.
+// Without a function runner, the built-in version evaluates other tags with a warning. A digest is an error.
 func TestOtherVersion(t *testing.T) {
 	t.Parallel()
 	handler := client(t, nil)
@@ -58,16 +58,16 @@ func TestOtherVersion(t *testing.T) {
 	}
 	result := resp.GetResult()
 	if f := result.GetFunctions()[0]; f.GetImplementation() != "set-namespace v0.4.5" {
-		t.Errorf("the function is reported as %v", f)
+		t.Errorf("reported function = %v", f)
 	}
 	last := func(results []*evaluationv1.Result) string { return results[len(results)-1].GetMessage() }
 	if got, want := last(result.GetStatus().GetResult().GetItems()[0].GetResults()), "set-namespace:v9.9.9 is evaluated by v0.4.5"; got != want {
-		t.Errorf("the last result is %q, want %q", got, want)
+		t.Errorf("last result = %q, want %q", got, want)
 	}
 	digest := strings.Replace(kptfile, "v9.9.9", "v0.4.5@sha256:"+strings.Repeat("ab", 32), 1)
 	resp, err = handler.Render(t.Context(), request("Kptfile", digest, "a.yaml", cm))
 	if err != nil || !strings.Contains(resp.GetResult().GetStatus().GetError(), "not found") {
-		t.Errorf("a digest is answered: %v, %v", resp, err)
+		t.Errorf("digest: response %v, error %v", resp, err)
 	}
 }
 
@@ -84,29 +84,29 @@ func TestBusy(t *testing.T) {
 	<-runner.hanging
 	_, err := handler.Render(t.Context(), request("Kptfile", head))
 	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "1 renders run and 0 wait already, try again later") {
-		t.Errorf("one too many: %v", err)
+		t.Errorf("call beyond the limits: error %v", err)
 	}
 	details := status.Convert(err).Details()
 	if len(details) != 1 || details[0].(*errdetails.RetryInfo).GetRetryDelay().AsDuration() != time.Second {
-		t.Errorf("one too many is told %v", details)
+		t.Errorf("call beyond the limits: details %v", details)
 	}
 	cancel()
 	if err := <-first; status.Code(err) != codes.Canceled {
-		t.Errorf("the first: %v", err)
+		t.Errorf("first call: error %v", err)
 	}
 }
 
-func TestMaximumTime(t *testing.T) {
+func TestMaxRenderTime(t *testing.T) {
 	t.Parallel()
 	_, address, _ := startRunner(t)
 	handler := client(t, func(o *options.Options) { o.FunctionRunner, o.Limits.MaxRenderTime = address, 200*time.Millisecond })
 	_, err := handler.Render(t.Context(), request("Kptfile", hanging, "a.yaml", cm))
-	if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "the maximum render time of 200ms is over, see --max-render-time") {
-		t.Errorf("a long render: %v", err)
+	if status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "the render exceeded the limit of 200ms, see --max-render-time") {
+		t.Errorf("long render: error %v", err)
 	}
 }
 
-func TestCallerGoesAway(t *testing.T) {
+func TestCallIsCanceled(t *testing.T) {
 	t.Parallel()
 	runner, address, _ := startRunner(t)
 	handler := client(t, func(o *options.Options) { o.FunctionRunner, o.Limits.MaxConcurrent, o.Limits.MaxQueued = address, 1, 0 })
@@ -119,9 +119,9 @@ func TestCallerGoesAway(t *testing.T) {
 	<-runner.hanging
 	cancel()
 	if err := <-first; status.Code(err) != codes.Canceled {
-		t.Errorf("got %v", err)
+		t.Errorf("canceled call: error %v", err)
 	}
-	// Its place is free again, soon.
+	// Soon, another render can run.
 	for {
 		_, err := handler.Render(t.Context(), request("Kptfile", head))
 		if err == nil {
@@ -133,7 +133,7 @@ func TestCallerGoesAway(t *testing.T) {
 	}
 }
 
-// A running render is finished at shutdown, and health turns first.
+// During a shutdown, running renders finish. Health is NOT_SERVING before.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	runner, address, _ := startRunner(t)
@@ -153,14 +153,14 @@ func TestDrain(t *testing.T) {
 	go func() { stopped <- stop() }()
 	waitHealth(t, health, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	if err := <-done; status.Code(err) != codes.DeadlineExceeded {
-		t.Errorf("the running render: %v, want it to have its own time", err)
+		t.Errorf("running render: error %v, want its own timeout", err)
 	}
 	if err := <-stopped; err != nil {
-		t.Errorf("serve: %v", err)
+		t.Errorf("serve() = %v", err)
 	}
 }
 
-// Without functions of its own, the task handler is as healthy as the function runner.
+// Without curated functions, the task handler is healthy only while the function runner is.
 func TestHealthOfRunner(t *testing.T) {
 	t.Parallel()
 	_, address, stopRunner := startRunner(t)
@@ -176,12 +176,12 @@ func TestHealthOfRunner(t *testing.T) {
 	waitHealth(t, health, grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	for service, want := range map[string]grpc_health_v1.HealthCheckResponse_ServingStatus{
 		grpcserver.Liveness: grpc_health_v1.HealthCheckResponse_SERVING, grpcserver.Readiness: grpc_health_v1.HealthCheckResponse_NOT_SERVING,
-		// A restart of the task handler does not bring the function runner back.
+		// Kubernetes must not restart the task handler because of the function runner.
 		"": grpc_health_v1.HealthCheckResponse_SERVING,
 	} {
 		got, err := grpc_health_v1.NewHealthClient(conn).Check(t.Context(), &grpc_health_v1.HealthCheckRequest{Service: service})
 		if err != nil || got.GetStatus() != want {
-			t.Errorf("health of %q is %v (%v), want %v", service, got.GetStatus(), err, want)
+			t.Errorf("health of %q = %v (error %v), want %v", service, got.GetStatus(), err, want)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func waitHealth(t *testing.T, watch grpc_health_v1.Health_WatchClient, want grpc
 	for {
 		resp, err := watch.Recv()
 		if err != nil {
-			t.Fatalf("waiting for %v: %v", want, err)
+			t.Fatalf("health did not become %v: %v", want, err)
 		}
 		if resp.GetStatus() == want {
 			return

@@ -21,7 +21,7 @@ import (
 	"github.com/krmfn/krmfn/task-handler/options"
 )
 
-// streamed is what came of a streamed render.
+// streamed is the response of RenderStream.
 type streamed struct {
 	progress []*taskhandlerv1.Progress
 	changes  map[string]string
@@ -38,7 +38,7 @@ func optionsPart() *taskhandlerv1.RenderStreamRequest {
 	return &taskhandlerv1.RenderStreamRequest{Part: &taskhandlerv1.RenderStreamRequest_Options{Options: &taskhandlerv1.RenderOptions{}}}
 }
 
-// stream sends the parts and gathers the answer.
+// stream sends the parts and returns the response.
 func stream(t *testing.T, client taskhandlerv1grpc.TaskHandlerServiceClient, parts ...*taskhandlerv1.RenderStreamRequest) (streamed, error) {
 	t.Helper()
 	s, err := client.RenderStream(t.Context())
@@ -63,7 +63,7 @@ func stream(t *testing.T, client taskhandlerv1grpc.TaskHandlerServiceClient, par
 			return out, err
 		}
 		if out.result != nil {
-			t.Errorf("after the result comes %v", part)
+			t.Errorf("part after the result = %v", part)
 		}
 		if part.GetProgress() != nil {
 			out.progress = append(out.progress, part.GetProgress())
@@ -131,7 +131,7 @@ func describe(p *taskhandlerv1.Progress) string {
 	return "unknown"
 }
 
-// A package larger than a message goes in and out in parts; as one it is refused with a hint.
+// A package larger than a message is streamed in parts. Without a stream, it is rejected with a hint.
 func TestRenderStreamLarge(t *testing.T) {
 	t.Parallel()
 	handler := client(t, func(o *options.Options) { o.Limits.MaxMessageSize, o.Limits.MaxPackageSize = 4000, 20000 })
@@ -142,12 +142,12 @@ func TestRenderStreamLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.changes["a.yaml"] != strings.Replace(large, "default", "shop", 1) || len(got.changes) != 2 {
-		t.Errorf("changes are %v", got.changes)
+		t.Errorf("changes = %v", got.changes)
 	}
 	half := strings.Repeat("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n---\n", 66)
 	_, err = handler.Render(t.Context(), request("Kptfile", shop, "a.yaml", half))
-	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "call RenderStream, which has no such limit") {
-		t.Errorf("a response that is too large: %v", err)
+	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "call RenderStream, which sends large packages in parts") {
+		t.Errorf("response that is too large: error %v", err)
 	}
 }
 
@@ -169,19 +169,19 @@ func TestRenderStreamErrors(t *testing.T) {
 			[]*taskhandlerv1.RenderStreamRequest{optionsPart(), filePart("a", strings.Repeat("x", 600)), filePart("a", strings.Repeat("x", 600))},
 			codes.ResourceExhausted, "the package is larger than max (1202 vs. 1000), see --max-package-size and the memory limit",
 		},
-		"not in one piece": {
+		"interleaved files": {
 			[]*taskhandlerv1.RenderStreamRequest{optionsPart(), filePart("a", "1"), filePart("b", ""), filePart("a", "2")},
 			codes.ResourceExhausted, "--max-package-files",
 		},
 	} {
 		_, err := stream(t, handler, tc.parts...)
 		if status.Code(err) != tc.code || !strings.Contains(status.Convert(err).Message(), tc.want) {
-			t.Errorf("%s: %v, want %v and %q", name, err, tc.code, tc.want)
+			t.Errorf("%s: error = %v, want %v and %q", name, err, tc.code, tc.want)
 		}
 	}
 }
 
-// Packages that are larger than all that may be in flight render one after the other, whichever way they come.
+// Packages larger than the budget render one after the other, with and without a stream.
 func TestRendersShareBudget(t *testing.T) {
 	t.Parallel()
 	handler := client(t, func(o *options.Options) { o.Limits.MaxBytesInFlight = 1 })
@@ -189,12 +189,12 @@ func TestRendersShareBudget(t *testing.T) {
 	for range 10 {
 		calls.Go(func() {
 			if got, err := stream(t, handler, optionsPart(), filePart("Kptfile", shop), filePart("a.yaml", cm)); err != nil || len(got.changes) != 1 {
-				t.Errorf("a streamed render changes %d files, and ends in %v", len(got.changes), err)
+				t.Errorf("streamed render: %d changes, error %v", len(got.changes), err)
 			}
 		})
 		calls.Go(func() {
 			if _, err := handler.Render(t.Context(), request("Kptfile", shop, "a.yaml", cm)); err != nil {
-				t.Errorf("a render ends in %v", err)
+				t.Errorf("render: error %v", err)
 			}
 		})
 	}

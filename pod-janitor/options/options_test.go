@@ -73,7 +73,7 @@ func TestParseErrors(t *testing.T) {
 		"--log-format=xml":                                `--log-format is "xml", want json or text`,
 	} {
 		if _, err := options.Parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", args, err, want)
+			t.Errorf("Parse(%s) = %v, want %s", args, err, want)
 		}
 	}
 }

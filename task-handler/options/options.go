@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package options has the flags of the task handler. Those that Porch's server, or its documentation, has keep their names,
-// meanings and defaults.
+// Package options defines the flags of the task handler. Flags of Porch's server keep their names, meanings and defaults.
 package options
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// porchNames are the names that Porch's documentation gives flags.
+// porchNames maps the names of flags in Porch's documentation to those of the task handler.
 var porchNames = map[string]string{
 	"function-runner-address":               "function-runner",
 	"function-runner-grpc-max-message-size": "max-request-body-size",
@@ -27,26 +26,26 @@ var porchNames = map[string]string{
 
 // Options are the settings of a task handler.
 type Options struct {
-	// Port is the TCP port that calls come in on, on all interfaces; 0 lets the system choose.
+	// Port is the TCP port to listen on, on all interfaces; 0 means any free port.
 	Port int
 	// FunctionRunner is the address of the function runner; empty means none.
 	FunctionRunner string
-	// Runner is how the connection to it is secured.
+	// Runner secures the connection to the function runner.
 	Runner certificates.ClientFlags
-	// TLS is how connections to this server are secured, and Callers who may call.
+	// TLS secures connections to this server. Callers selects who may call it.
 	TLS     certificates.ServerFlags
 	Callers callers.Flags
-	// Builtin evaluates curated functions: plain ones in this process, all others in processes of the executable functions.
+	// Builtin enables the evaluation of curated functions: plain ones in this process, others in processes.
 	Builtin bool
-	// DefaultImagePrefix is put before images without a slash.
+	// DefaultImagePrefix is the prefix for images without a slash.
 	DefaultImagePrefix string
-	// LogLevel is klog's verbosity: 0 errors, 1 warnings, 2 and 3 one line per render, 4 and more debugging.
+	// LogLevel is the verbosity, as in klog: 0 errors, 1 warnings, 2 and 3 one line per render, 4 and above debugging.
 	LogLevel int
 	// LogFormat is json or text.
 	LogFormat string
 	// LogFailureReasons logs the first line of the error of a package that does not render.
 	LogFailureReasons bool
-	// Limits bound what calls may take.
+	// Limits limit calls.
 	Limits Limits
 	// DrainTimeout is the maximum time for running calls to finish during shutdown.
 	DrainTimeout time.Duration
@@ -54,16 +53,17 @@ type Options struct {
 	ShutdownDelay time.Duration
 }
 
-// Limits bound what calls may take.
+// Limits limit the sizes, durations and numbers of calls.
 type Limits struct {
-	// MaxMessageSize is the most bytes of one message in either direction, of callers and of the function runner.
+	// MaxMessageSize is the maximum size in bytes of a message of a caller or the function runner, in both directions.
 	MaxMessageSize int
 	// MaxListSize is the maximum size in bytes of a ResourceList that the function runner streams, or that a function's process writes.
 	MaxListSize int64
-	// MaxPackageSize is the most bytes of a package that is streamed; MaxPackageFiles is the most files of any.
+	// MaxPackageSize is the maximum size in bytes of a streamed package. MaxPackageFiles is the maximum number of files in a package.
 	MaxPackageSize  int64
 	MaxPackageFiles int
-	// MaxBytesInFlight is the most bytes of the packages of all calls together, where a package of many small resources counts for up to four times its bytes; 0 means a share of the memory.
+	// MaxBytesInFlight is the maximum total size in bytes of the packages of all calls; 0 means a share of the memory. A package of many small
+	// resources counts up to four times its size.
 	MaxBytesInFlight int64
 	// MaxRenderTime is the maximum duration of a render, including the time in the queue.
 	MaxRenderTime time.Duration

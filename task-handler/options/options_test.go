@@ -45,7 +45,7 @@ func TestParseErrors(t *testing.T) {
 		"--max-parallel-packages=0 --max-package-files=0": `--max-package-files is "0", want more than 0; --max-parallel-packages is "0", want more than 0`,
 	} {
 		if _, err := options.Parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", args, err, want)
+			t.Errorf("Parse(%s) = %v, want %s", args, err, want)
 		}
 	}
 }

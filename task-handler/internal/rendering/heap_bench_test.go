@@ -84,8 +84,8 @@ spec:
 `
 )
 
-// BenchmarkLiveHeap renders packages of 1.6 MB and tells how many bytes are alive at most for each byte of the package, as package
-// service reckons with it: between functions, and when one has run, with what it got and what it made.
+// BenchmarkLiveHeap renders packages of 1.6 MB and reports the maximum live heap per byte of the package, which MemoryPerByte of package
+// service must exceed. It measures between functions, and after each function with its input and output.
 func BenchmarkLiveHeap(b *testing.B) {
 	const prefix = "ghcr.io/kptdev/krm-functions-catalog/"
 	functions := builtin.Builtin{Functions: plain.Functions(), Prefix: prefix}
@@ -126,13 +126,13 @@ func largePackage(resource string) (files []packages.File, size int) {
 	return append(files, packages.File{Path: "Kptfile", Content: []byte(pipeline)}), size
 }
 
-// peak is the most that was alive beyond what was before.
+// peak is the maximum growth of the live heap, in bytes.
 type peak struct{ before, most int64 }
 
-// measure waits for the collector, so that nothing else happens meanwhile.
+// measure runs the garbage collector and updates the maximum.
 func (p *peak) measure() { p.most = max(p.most, live()-p.before) }
 
-// live returns how many bytes the collector finds alive.
+// live returns the size of the live heap in bytes.
 func live() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -140,7 +140,7 @@ func live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// inProcess evaluates functions on lists in memory.
+// inProcess evaluates functions with lists in memory.
 type inProcess struct {
 	builtin.Builtin
 	*peak
@@ -151,7 +151,7 @@ func (e inProcess) EvaluateList(ctx context.Context, image string, list *fn.Reso
 	return e.Builtin.EvaluateList(ctx, image, list)
 }
 
-// remote evaluates functions as a function runner does, over bytes. What that holds is not counted.
+// remote evaluates functions with serialised lists, like a function runner, whose memory is not measured.
 type remote struct {
 	evaluation.Evaluator
 	*peak

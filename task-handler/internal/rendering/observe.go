@@ -19,25 +19,25 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// boundaries of the duration histogram, in seconds: from a package of a few resources to the longest render.
+// boundaries are the buckets of the duration histogram in seconds.
 var boundaries = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 600}
 
-// Observed counts renders, measures how long they take, and logs each:
+// Observed measures and logs renders:
 //
-//   - krm_render_requests (code): renders that ended; code is ok, failed, or why there was no verdict
-//   - krm_render_duration (code), seconds, waiting included
-//   - krm_render_running: renders that have begun, or wait, and not ended
+//   - krm_render_requests (code): renders that ended; the code is ok, failed, or the type of the error
+//   - krm_render_duration (code): durations in seconds, including the time in the queue
+//   - krm_render_running: renders that run or wait
 //
-// A render that fails is a warning, with the function that failed and its exit code. With reasons, the line has the first line of the
-// error, too, which may quote the package.
+// The log line of a failed render is a warning with the failed function and its exit code. With reasons, it also has the first line of the
+// error, which may quote the package.
 func Observed(r Renderer, provider metric.MeterProvider, log *slog.Logger, reasons bool) (Renderer, error) {
 	meter := provider.Meter("github.com/krmfn/krmfn/task-handler")
 	requests, err1 := meter.Int64Counter("krm_render_requests", metric.WithDescription("Renders that ended."))
 	durations, err2 := meter.Float64Histogram("krm_render_duration", metric.WithUnit("s"),
-		metric.WithDescription("How long renders take."), metric.WithExplicitBucketBoundaries(boundaries...))
-	running, err3 := meter.Int64UpDownCounter("krm_render_running", metric.WithDescription("Renders that have begun and not ended."))
+		metric.WithDescription("Durations of renders."), metric.WithExplicitBucketBoundaries(boundaries...))
+	running, err3 := meter.Int64UpDownCounter("krm_render_running", metric.WithDescription("Renders that run or wait."))
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, fmt.Errorf("make the metrics: %w", err)
+		return nil, fmt.Errorf("create the metrics: %w", err)
 	}
 	return func(ctx context.Context, req Request) (Result, error) {
 		begin := time.Now()
@@ -70,7 +70,7 @@ func Observed(r Renderer, provider metric.MeterProvider, log *slog.Logger, reaso
 	}, nil
 }
 
-// failure returns the attributes of a render that failed.
+// failure returns the log attributes of a failed render.
 func failure(report *renderstatus.Report, reasons bool) (attrs []slog.Attr) {
 	for i := range report.Functions {
 		if f := &report.Functions[i]; f.Error != "" {
@@ -85,7 +85,7 @@ func failure(report *renderstatus.Report, reasons bool) (attrs []slog.Attr) {
 	return attrs
 }
 
-// code returns how a render ended, in the words of middleware.Code; "invalid" and "failed" are about the package.
+// code returns the outcome of a render: middleware.Code, or "invalid" and "failed" for errors of the package.
 func code(result Result, err error) string {
 	switch {
 	case errors.As(err, new(*InputError)):

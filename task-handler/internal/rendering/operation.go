@@ -15,18 +15,18 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// Operation is what happens to a draft that has the files of a request, and ends in a render.
+// Operation is an operation on a draft with the files of a request. It ends with a render.
 type Operation struct {
-	// Name is for the log.
+	// Name is the name in the log.
 	Name string
-	// Do is a call of a method of the handler on the draft.
+	// Do calls a method of the handler on the draft.
 	Do func(ctx context.Context, h *packagerevision.Handler, draft packagerevision.Draft) (*renderstatus.Report, error)
 }
 
-// Action is what is to be done with a draft.
+// Action is what the caller must do with its draft.
 type Action int
 
-// Actions. Only with the first two there are changes.
+// The actions. Only Close and Keep come with changes.
 const (
 	Close Action = iota + 1
 	Keep
@@ -34,7 +34,7 @@ const (
 	Discard
 )
 
-// draft takes down what a handler does with it.
+// draft records the calls of a handler.
 type draft struct {
 	files  map[string]string
 	action Action
@@ -50,8 +50,8 @@ func (d *draft) Update(_ context.Context, files map[string]string, _ packagerevi
 func (d *draft) Close(context.Context) error   { d.action = Close; return nil }
 func (d *draft) Discard(context.Context) error { d.action = Discard; return nil }
 
-// do does what happens to the draft of a request. An error that is no verdict on the package is the request's fault, as the draft
-// itself never fails, unless the context has ended.
+// do performs the operation on a draft with the files of source, and returns the files after it. An error that says nothing about the package
+// means that the request is invalid or that ctx has ended, because this draft never fails.
 func (m *Operation) do(ctx context.Context, source *packages.Memory, options render.Options, result *Result) (*packages.Memory, error) {
 	before := source.Files()
 	d := &draft{files: before, action: Leave}
@@ -79,6 +79,7 @@ func (m *Operation) do(ctx context.Context, source *packages.Memory, options ren
 	return packages.NewMemory(d.files)
 }
 
+// topmost returns the directory of the root package.
 func topmost(started *render.Started) string {
 	for _, p := range started.Packages {
 		if p.Depth == 0 {
@@ -88,7 +89,7 @@ func topmost(started *render.Started) string {
 	return ""
 }
 
-// changes are sorted by path.
+// changes returns the changed files, sorted by path.
 func changes(before, after map[string]string) []packages.Change {
 	all := maps.Clone(before)
 	maps.Copy(all, after)
@@ -102,7 +103,7 @@ func changes(before, after map[string]string) []packages.Change {
 	return list
 }
 
-// content is nil where there is no such file.
+// content returns the content of a file; nil if the file does not exist.
 func content(files map[string]string, p string) []byte {
 	text, ok := files[p]
 	if !ok {

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rendering renders the packages of requests, within limits, and tells metrics and the log how it went.
+// Package rendering renders packages of requests, with limits, metrics and log lines.
 package rendering
 
 import (
@@ -22,58 +22,58 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// Request asks for one package to be rendered once.
+// Request is a request to render a package.
 type Request struct {
 	// Files are the files of the package.
 	Files []packages.File
-	// Operation is what happens to the files in the place of a plain render; nil for that.
+	// Operation is the operation on a draft with the files; nil means a plain render.
 	Operation *Operation
-	// WriteStatus writes how it went to the root Kptfile.
+	// WriteStatus writes the render status to the root Kptfile.
 	WriteStatus bool
-	// AllowDeletion accepts output that looks like an accident; see render.Options.
+	// AllowDeletion accepts output that deletes the Kptfile or all resources; see render.Options.
 	AllowDeletion bool
-	// Observe is called as render.Options.Observe is; it may be nil.
+	// Observe receives events like render.Options.Observe; it may be nil.
 	Observe func(render.Event)
 }
 
-// Result is what became of a request.
+// Result is the result of a request.
 type Result struct {
-	// Changes are the files that differ, sorted by path.
+	// Changes are the changed files, sorted by path.
 	Changes []packages.Change
-	// Report tells how it went.
+	// Report describes the outcome.
 	Report renderstatus.Report
-	// Package is the directory of the package that was rendered; "" where there was none.
+	// Package is the directory of the rendered package; "" if there is none.
 	Package string
-	// Failure is why the package does not render; nil when it does.
+	// Failure is the error of a package that does not render; nil otherwise.
 	Failure error
-	// Action is what is to be done with the draft after a operation.
+	// Action is what the caller must do with its draft after an operation.
 	Action Action
-	// InputHash and OutputHash are the hashes of all files before and after, as dirhash.Hash1 makes them.
+	// InputHash and OutputHash are the dirhash.Hash1 hashes of all files before and after.
 	InputHash, OutputHash string
 }
 
-// Renderer renders. A package that does not render is a result whose report has an error. Errors: *InputError for files that
-// make no package, *evaluation.BusyError, *TimeoutError, and the context's end.
+// Renderer renders a package. If the package does not render, it returns a result whose report has an error. It returns an *InputError for
+// invalid requests, an *evaluation.BusyError, a *TimeoutError, or the cause of the context's end.
 type Renderer func(ctx context.Context, req Request) (Result, error)
 
-// InputError says that the files of a request make no package, or that what is to happen to them cannot.
+// InputError reports that the files of a request are not a package, or that the operation is invalid.
 type InputError struct{ Err error }
 
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// TimeoutError says that a render took longer than it may, waiting included.
+// TimeoutError reports that a render, including its time in the queue, exceeded the limit.
 type TimeoutError struct {
-	// Limit is how long it may take.
+	// Limit is the maximum duration.
 	Limit time.Duration
 }
 
 func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("the maximum render time of %v is over, see --max-render-time", e.Limit)
+	return fmt.Sprintf("the render exceeded the limit of %v, see --max-render-time", e.Limit)
 }
 
-// Limited sends renders through a gate, which bounds how many run and wait, and ends those that take longer than limit with
-// a *TimeoutError. The caller's own deadline still holds where it is shorter.
+// Limited limits the number of running and waiting renders by a gate. Renders that exceed the time limit fail with a *TimeoutError. An earlier
+// deadline of the caller remains in effect.
 func Limited(r Renderer, gate *middleware.Gate, limit time.Duration) Renderer {
 	cause := &TimeoutError{Limit: limit}
 	return func(ctx context.Context, req Request) (Result, error) {
@@ -88,7 +88,7 @@ func Limited(r Renderer, gate *middleware.Gate, limit time.Duration) Renderer {
 	}
 }
 
-// New returns what renders, with the options that all requests have in common.
+// New returns a renderer. The options apply to all requests.
 func New(options render.Options) Renderer {
 	return func(ctx context.Context, req Request) (Result, error) {
 		source, err := load(req.Files)
@@ -107,7 +107,7 @@ func New(options render.Options) Renderer {
 		} else {
 			after, err = req.Operation.do(ctx, source, o, &result)
 		}
-		// The end of the caller's time is no verdict on the package.
+		// A deadline or cancellation says nothing about the package.
 		if middleware.OutOfTime(ctx, cmp.Or(err, result.Failure)) {
 			<-ctx.Done()
 			return Result{}, context.Cause(ctx)
@@ -116,13 +116,13 @@ func New(options render.Options) Renderer {
 			return Result{}, &InputError{err}
 		}
 		if result.OutputHash, err = hash(after); err != nil {
-			return Result{}, fmt.Errorf("hash what was rendered: %w", err)
+			return Result{}, fmt.Errorf("hash the rendered files: %w", err)
 		}
 		return result, nil
 	}
 }
 
-// renderPackage makes the changes in the source, too.
+// renderPackage renders the package in source, and applies the changes to source.
 func renderPackage(ctx context.Context, source *packages.Memory, options render.Options, result *Result) {
 	rendered, err := render.Package(ctx, source, options)
 	result.Report, result.Changes, result.Failure = rendered.Report, rendered.Output.Changes, err
@@ -132,6 +132,7 @@ func renderPackage(ctx context.Context, source *packages.Memory, options render.
 	source.Apply(result.Changes)
 }
 
+// load returns a package in memory.
 func load(files []packages.File) (*packages.Memory, error) {
 	byPath, err := ByPath(files)
 	if err != nil {
@@ -140,19 +141,19 @@ func load(files []packages.File) (*packages.Memory, error) {
 	return packages.NewMemory(byPath)
 }
 
-// ByPath returns a map of contents. The error says that two files have one path.
+// ByPath returns the contents of files by path. It returns an error if two files have the same path.
 func ByPath(files []packages.File) (map[string]string, error) {
 	byPath := make(map[string]string, len(files))
 	for _, f := range files {
 		if _, twice := byPath[f.Path]; twice {
-			return nil, fmt.Errorf("path %q names a file that is there already", f.Path)
+			return nil, fmt.Errorf("path %q appears twice", f.Path)
 		}
 		byPath[f.Path] = string(f.Content)
 	}
 	return byPath, nil
 }
 
-// hash returns what go.sum files have for a tree of files. The error says that a path has a line break.
+// hash returns the hash of all files in the format of go.sum. It returns an error if a path contains a line break.
 func hash(source *packages.Memory) (string, error) {
 	files := source.Files()
 	return dirhash.Hash1(slices.Collect(maps.Keys(files)), func(path string) (io.ReadCloser, error) {

@@ -22,7 +22,7 @@ import (
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 
-// outcomes are all ways in which a render ends, by the code that it is counted under.
+// outcomes are renderers by the code of their result.
 var outcomes = map[string]rendering.Renderer{
 	"ok": func(context.Context, rendering.Request) (rendering.Result, error) {
 		return rendering.Result{InputHash: "h1:x"}, nil
@@ -68,15 +68,15 @@ func TestMetrics(t *testing.T) {
 				got[code.AsString()] += p.Value
 			}
 		case ok && m.Name == "krm_render_running" && sum.DataPoints[0].Value != 0:
-			t.Errorf("%d renders run still", sum.DataPoints[0].Value)
+			t.Errorf("running renders = %d, want 0", sum.DataPoints[0].Value)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
 }
 
-// The line of a render warns of images that another version evaluated, each once.
+// The log line warns about each image that another version evaluated, once.
 func TestLogWarns(t *testing.T) {
 	t.Parallel()
 	f := renderstatus.Function{Warning: "x:v9.9.9 is evaluated by v0.2.0"}
@@ -94,7 +94,7 @@ func TestLogWarns(t *testing.T) {
 	}
 }
 
-// Every render has one line, without anything of the package.
+// Every render has one log line, without content of the package.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	for name, r := range outcomes {
@@ -107,12 +107,12 @@ func TestLog(t *testing.T) {
 		_, _ = logged(t.Context(), rendering.Request{Files: []packages.File{{Path: "a", Content: []byte("secret")}}})
 		line := out.String()
 		if strings.Count(line, "\n") != 1 || !strings.Contains(line, "code="+name) || !strings.Contains(line, "files=1") || strings.Contains(line, "secret") {
-			t.Errorf("%s: %s", name, line)
+			t.Errorf("%s: log = %s", name, line)
 		}
 	}
 }
 
-// A render that fails is a warning with the function's exit code, and with the reason only if the operator wants that.
+// The log line of a failed render is a warning with the function's exit code. The reason is optional.
 func TestLogOfFailure(t *testing.T) {
 	t.Parallel()
 	render := func(context.Context, rendering.Request) (rendering.Result, error) {
@@ -129,7 +129,7 @@ func TestLogOfFailure(t *testing.T) {
 		line := out.String()
 		if !strings.Contains(line, "level=WARN") || !strings.Contains(line, "image=fn:v1 exit_code=3") || !strings.Contains(line, want) ||
 			!reasons && strings.Contains(line, "secret") {
-			t.Errorf("reasons %v: got %s, want %q", reasons, line, want)
+			t.Errorf("reasons=%v: log = %s, want %q", reasons, line, want)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 
+// resultOf returns the message for the result of a render.
 func resultOf(r rendering.Result) *taskhandlerv1.RenderResult {
 	out := &taskhandlerv1.RenderResult{
 		Status:     &taskhandlerv1.RenderStatus{Error: validUTF8(r.Report.Error)},
@@ -79,13 +80,13 @@ func evaluator(name string) evaluationv1.Evaluator {
 	return evaluationv1.Evaluator(evaluationv1.Evaluator_value["EVALUATOR_"+strings.ToUpper(name)])
 }
 
-// validUTF8 makes text fit for a protobuf string, which would fail the whole answer otherwise.
+// validUTF8 replaces invalid UTF-8, because protobuf rejects messages with invalid strings.
 func validUTF8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// toInt32 holds what is counted, and exit codes: neither comes near the limit.
+// toInt32 converts counts and exit codes, which do not overflow.
 func toInt32(n int) int32 { return int32(n) } //nolint:gosec // see above
 
-// progressOf returns what clients are told of an event; nil for one that they do not know.
+// progressOf returns the message for an event; nil for events without a message.
 func progressOf(event render.Event) *taskhandlerv1.Progress {
 	switch e := event.(type) {
 	case *render.Started:

@@ -38,7 +38,7 @@ func (h *TaskHandler) ApplyTask(ctx context.Context, req *taskhandlerv1.ApplyTas
 	return &taskhandlerv1.ApplyTaskResponse{Outcome: outcome}, nil
 }
 
-// PatchKptfile changes what the Kptfile of a revision says.
+// PatchKptfile patches the Kptfile of a revision.
 func (h *TaskHandler) PatchKptfile(ctx context.Context, req *taskhandlerv1.PatchKptfileRequest) (*taskhandlerv1.PatchKptfileResponse, error) {
 	revision := revisionOf(req.GetRevision())
 	operation := rendering.Operation{Name: "patch Kptfile", Do: func(ctx context.Context, handler *packagerevision.Handler, draft packagerevision.Draft) (*renderstatus.Report, error) {
@@ -68,16 +68,16 @@ func (h *TaskHandler) ReplaceResources(ctx context.Context, req *taskhandlerv1.R
 	return &taskhandlerv1.ReplaceResourcesResponse{Outcome: outcome}, nil
 }
 
-// draftRequest is what the requests of the three operations have in common.
+// draftRequest is implemented by the requests of all operations.
 type draftRequest interface {
 	proto.Message
 	GetOptions() *taskhandlerv1.RenderOptions
 	GetFiles() []*taskhandlerv1.File
 }
 
-// operation does what happens to the draft of a request, which has so many files besides.
-func (h *TaskHandler) handleDraft(ctx context.Context, req draftRequest, operation *rendering.Operation, besides int) (*taskhandlerv1.DraftOutcome, error) {
-	if n := max(len(req.GetFiles()), besides); n > h.MaxFiles {
+// handleDraft performs an operation on the draft of a request. further is the number of files outside of the draft.
+func (h *TaskHandler) handleDraft(ctx context.Context, req draftRequest, operation *rendering.Operation, further int) (*taskhandlerv1.DraftOutcome, error) {
+	if n := max(len(req.GetFiles()), further); n > h.MaxFiles {
 		return nil, h.tooManyFiles(n)
 	}
 	defer h.Pressure.Hold(MemoryPerByte * Weight(req))()
@@ -94,14 +94,15 @@ func (h *TaskHandler) handleDraft(ctx context.Context, req draftRequest, operati
 	if result.Failure != nil {
 		outcome.Error = validUTF8(result.Failure.Error())
 	}
-	// The response's own field costs a few bytes more.
-	const around = 16
-	if size := proto.Size(outcome) + around; size > h.MaxMessageSize {
+	// The field of the response adds a few bytes.
+	const fieldBytes = 16
+	if size := proto.Size(outcome) + fieldBytes; size > h.MaxMessageSize {
 		return nil, status.Errorf(codes.ResourceExhausted, "the response is larger than max (%d vs. %d), see --max-request-body-size", size, h.MaxMessageSize)
 	}
 	return outcome, nil
 }
 
+// actions maps actions to their messages.
 var actions = map[rendering.Action]taskhandlerv1.DraftAction{
 	rendering.Close:   taskhandlerv1.DraftAction_DRAFT_ACTION_CLOSE,
 	rendering.Keep:    taskhandlerv1.DraftAction_DRAFT_ACTION_KEEP,
@@ -109,7 +110,7 @@ var actions = map[rendering.Action]taskhandlerv1.DraftAction{
 	rendering.Discard: taskhandlerv1.DraftAction_DRAFT_ACTION_DISCARD,
 }
 
-// tasksOf returns the list of the task, empty for none, and how many files the task has.
+// tasksOf returns the tasks of a request, at most one, and the number of files of the task. at is the path of the package.
 func tasksOf(t *taskhandlerv1.Task, at string) ([]packagerevision.Task, int, error) {
 	var kind packagerevision.TaskType
 	var files *taskhandlerv1.FilesTask
@@ -136,6 +137,7 @@ func tasksOf(t *taskhandlerv1.Task, at string) ([]packagerevision.Task, int, err
 	return []packagerevision.Task{{Type: kind, Mutation: packagerevision.Edit(byPath)}}, len(byPath), nil
 }
 
+// revisionOf returns the revision of a request.
 func revisionOf(r *taskhandlerv1.Revision) packagerevision.Revision {
 	at := r.GetContext()
 	return packagerevision.Revision{
@@ -146,7 +148,7 @@ func revisionOf(r *taskhandlerv1.Revision) packagerevision.Revision {
 	}
 }
 
-// patchOf keeps what is absent apart from what is empty.
+// patchOf returns the patch of a Kptfile. Absent fields are nil, and empty ones are not.
 func patchOf(p *taskhandlerv1.KptfilePatch) kptfile.Patch {
 	patch := kptfile.Patch{Labels: stringsOf(p.GetLabels()), Annotations: stringsOf(p.GetAnnotations())}
 	if gates := p.GetReadinessGates(); gates != nil {
@@ -166,6 +168,7 @@ func patchOf(p *taskhandlerv1.KptfilePatch) kptfile.Patch {
 	return patch
 }
 
+// stringsOf returns nil only for an absent field.
 func stringsOf(s *taskhandlerv1.Strings) map[string]string {
 	if s == nil {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/krmfn/krmfn/services/render"
 )
 
-// outbox has the progress that a client is yet to be sent: a render that waited for its client to read would keep its place among the
-// renders for longer than any may take.
+// outbox queues the progress of a render, so that the render does not wait for a slow client.
 type outbox struct {
 	mu      sync.Mutex
 	changed sync.Cond
@@ -25,7 +24,7 @@ func newOutbox() *outbox {
 	return o
 }
 
-// add takes what is to be told of an event.
+// add queues the message for an event.
 func (o *outbox) add(event render.Event) {
 	progress := progressOf(event)
 	if progress == nil {
@@ -37,7 +36,7 @@ func (o *outbox) add(event render.Event) {
 	o.changed.Signal()
 }
 
-// end says that no more comes.
+// end marks the end of the progress.
 func (o *outbox) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -45,7 +44,7 @@ func (o *outbox) end() {
 	o.changed.Signal()
 }
 
-// next waits for something to send. It returns nothing after the end.
+// next waits for messages and returns them. After the end, it returns none.
 func (o *outbox) next() []*taskhandlerv1.Progress {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -57,7 +56,7 @@ func (o *outbox) next() []*taskhandlerv1.Progress {
 	return all
 }
 
-// sendTo sends all of it, until the end or the first error.
+// sendTo sends all messages until the end or the first error.
 func (o *outbox) sendTo(stream renderStream) error {
 	for {
 		all := o.next()

@@ -18,10 +18,10 @@ import (
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 
-// slowReader is a client that has sent its options and no files, and reads nothing until it may.
+// slowReader is a client that sends options and no files, and reads nothing until the test allows it.
 type slowReader struct {
 	grpc.ServerStream
-	ctx      context.Context //nolint:containedctx // as streams have it
+	ctx      context.Context //nolint:containedctx // the context of a stream
 	received int
 	reads    chan struct{}
 	fails    error
@@ -43,7 +43,7 @@ func (s *slowReader) Send(part *taskhandlerv1.RenderStreamResponse) error {
 	return s.fails
 }
 
-// A render ends however slowly its client reads of its progress, and gives its place to another one.
+// A render does not wait for a client that reads progress slowly.
 func TestSlowReadersHoldNoRender(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -70,13 +70,13 @@ func TestSlowReadersHoldNoRender(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(stream.got); n != 4 || stream.got[2].GetProgress() == nil || stream.got[3].GetResult() == nil {
-			t.Errorf("the client got %v, want three times progress and the result", stream.got)
+			t.Errorf("client received %v, want three progress messages and the result", stream.got)
 		}
 	})
 }
 
-// A render ends when its client cannot be told of it.
-func TestRenderEndsWithItsClient(t *testing.T) {
+// A render ends if its progress cannot be sent.
+func TestRenderEndsWhenClientIsGone(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("the client is gone")
 	var cause error
@@ -92,6 +92,6 @@ func TestRenderEndsWithItsClient(t *testing.T) {
 	stream := &slowReader{ctx: t.Context(), reads: make(chan struct{}), fails: gone}
 	close(stream.reads)
 	if err := h.RenderStream(stream); err == nil || !errors.Is(cause, gone) {
-		t.Errorf("it ends in %v, and the render because of %v", err, cause)
+		t.Errorf("RenderStream() = %v, cause of the render's end = %v", err, cause)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package service serves krmfn.taskhandler.v1.
+// Package service implements the gRPC service krmfn.taskhandler.v1.TaskHandlerService.
 package service
 
 import (
@@ -24,21 +24,21 @@ import (
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 
-// TaskHandler serves krmfn.taskhandler.v1.TaskHandlerService. Requests are expected to be validated.
+// TaskHandler implements the service. Interceptors must have validated the requests.
 type TaskHandler struct {
 	taskhandlerv1grpc.UnimplementedTaskHandlerServiceServer
-	// Renderer renders.
+	// Renderer renders the packages of requests.
 	Renderer rendering.Renderer
-	// Budget is shared by the packages of all calls. Those of streamed ones take their parts here; others have theirs by then.
+	// Budget is the memory budget for the packages of all calls. RenderStream reserves memory itself; the server has reserved that of other calls.
 	Budget *middleware.Budget
-	// Pressure is told of the memory that calls take.
+	// Pressure receives the memory that calls use.
 	Pressure memory.Pressure
-	// Receiving bounds how many packages are received at once, which are not in the budget until they are there.
+	// Receiving limits the number of packages that are being received. They have no part of the budget yet.
 	Receiving *middleware.Gate
-	// MaxPackageSize is the most bytes of the files of a streamed package. MaxFiles is the most files of any.
+	// MaxPackageSize is the maximum size in bytes of a streamed package. MaxFiles is the maximum number of files of a package.
 	MaxPackageSize int64
 	MaxFiles       int
-	// MaxMessageSize is the most bytes of one message.
+	// MaxMessageSize is the maximum size in bytes of a message.
 	MaxMessageSize int
 }
 
@@ -57,7 +57,7 @@ func (h *TaskHandler) Render(ctx context.Context, req *taskhandlerv1.RenderReque
 	resp := &taskhandlerv1.RenderResponse{Result: resultOf(result), Changes: changesOf(result.Changes)}
 	if size := proto.Size(resp); size > h.MaxMessageSize {
 		return nil, status.Errorf(codes.ResourceExhausted, "the response is larger than max (%d vs. %d), see "+
-			"--max-request-body-size: call RenderStream, which has no such limit", size, h.MaxMessageSize)
+			"--max-request-body-size: call RenderStream, which sends large packages in parts", size, h.MaxMessageSize)
 	}
 	return resp, nil
 }
@@ -82,7 +82,7 @@ func (h *TaskHandler) tooManyFiles(n int) error {
 	return status.Errorf(codes.ResourceExhausted, "the package has more files than max (%d vs. %d), see --max-package-files", n, h.MaxFiles)
 }
 
-// statusOf words an error of a renderer as a status.
+// statusOf returns the gRPC status for an error of the renderer.
 func statusOf(err error) error {
 	var busy *evaluation.BusyError
 	switch {
@@ -94,9 +94,9 @@ func statusOf(err error) error {
 	case errors.As(err, &busy):
 		return grpcserver.Busy(fmt.Sprintf("%d renders run and %d wait already, try again later", busy.Running, busy.Waiting))
 	case errors.Is(err, context.Canceled):
-		return status.Error(codes.Canceled, fmt.Sprintf("the render was cut off: %v", err))
+		return status.Error(codes.Canceled, fmt.Sprintf("the render did not finish: %v", err))
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, new(*rendering.TimeoutError)):
-		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the render was cut off: %v", err))
+		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the render did not finish: %v", err))
 	}
 	return status.Error(codes.Internal, fmt.Sprintf("the package was not rendered: %v", err))
 }

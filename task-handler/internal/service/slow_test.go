@@ -25,7 +25,7 @@ import (
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 
-// A client that does not send its package, and one that does not read its answer, are cut off: others get their places and memory.
+// Calls end if the client does not send its package, or does not read the response. Their memory becomes free for other calls.
 func TestSlowClientsAreCutOff(t *testing.T) {
 	t.Parallel()
 	const size = 1 << 20
@@ -53,21 +53,21 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := last(other); err != nil || time.Since(begun) > grpcserver.TransferTime(size) {
-					t.Errorf("the next call ends after %v in %v", time.Since(begun), err)
+					t.Errorf("next call after %v: error %v", time.Since(begun), err)
 				}
-				time.Sleep(grpcserver.TransferTime(size)) // of the bubble's clock
+				time.Sleep(grpcserver.TransferTime(size)) // synctest's clock
 				if reserved, _ := h.Budget.Load(); reserved != 0 {
-					t.Errorf("%d bytes stay reserved", reserved)
+					t.Errorf("reserved bytes = %d, want 0", reserved)
 				}
 				if err := last(slow); status.Code(err) != codes.DeadlineExceeded {
-					t.Errorf("the slow call ends in %v", err)
+					t.Errorf("slow call: error %v", err)
 				}
 			})
 		})
 	}
 }
 
-// begin begins a render with its options. It ends after three times as long as transfers may take.
+// begin starts a render and sends the options. Its deadline is three times the time for transfers.
 func begin(t *testing.T, client taskhandlerv1grpc.TaskHandlerServiceClient) grpc.BidiStreamingClient[taskhandlerv1.RenderStreamRequest, taskhandlerv1.RenderStreamResponse] {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*grpcserver.TransferTime(1<<20))
@@ -83,7 +83,7 @@ func begin(t *testing.T, client taskhandlerv1grpc.TaskHandlerServiceClient) grpc
 	return stream
 }
 
-// last reads all of an answer and returns its error; nil for a result.
+// last reads the whole response and returns its error; nil for a result.
 func last(stream grpc.BidiStreamingClient[taskhandlerv1.RenderStreamRequest, taskhandlerv1.RenderStreamResponse]) error {
 	for {
 		part, err := stream.Recv()
@@ -93,7 +93,7 @@ func last(stream grpc.BidiStreamingClient[taskhandlerv1.RenderStreamRequest, tas
 	}
 }
 
-// serve serves on a connection in memory.
+// serve serves h on an in-memory connection.
 func serve(t *testing.T, h *TaskHandler) taskhandlerv1grpc.TaskHandlerServiceClient {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -114,7 +114,7 @@ func serve(t *testing.T, h *TaskHandler) taskhandlerv1grpc.TaskHandlerServiceCli
 		_ = conn.Close()
 		stop()
 		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
+			t.Errorf("Serve() = %v", err)
 		}
 	})
 	return taskhandlerv1grpc.NewTaskHandlerServiceClient(conn)

@@ -20,13 +20,13 @@ import (
 	"github.com/krmfn/krmfn/task-handler/internal/rendering"
 )
 
-// chunkSize is how much of a file goes into one message, where messages may be that long.
+// chunkSize is the maximum size of the part of a file in one message, in bytes.
 const chunkSize = 256 << 10
 
 type renderStream = grpc.BidiStreamingServer[taskhandlerv1.RenderStreamRequest, taskhandlerv1.RenderStreamResponse]
 
-// RenderStream renders a package that comes in parts, and tells how it goes on. Clients that send their packages, or read their answers,
-// slower than grpcserver.TransferTime are cut off.
+// RenderStream renders a package that the client sends in parts, and sends progress. It ends calls whose clients send or read more slowly than
+// grpcserver.TransferTime allows.
 func (h *TaskHandler) RenderStream(stream renderStream) error {
 	options, files, reservation, err := h.admit(stream)
 	if err != nil {
@@ -34,7 +34,7 @@ func (h *TaskHandler) RenderStream(stream renderStream) error {
 	}
 	defer reservation.Release()
 	defer h.Pressure.Hold(MemoryPerByte * reservation.Bytes())()
-	// Who cannot be told any more does not wait for the rest.
+	// If the progress cannot be sent, ctx ends the render.
 	sending, ctx := errgroup.WithContext(stream.Context())
 	progress := newOutbox()
 	sending.Go(func() error { return progress.sendTo(stream) })
@@ -52,11 +52,12 @@ func (h *TaskHandler) RenderStream(stream renderStream) error {
 		err = h.sendResult(stream, result)
 	}
 	if !inTime() {
-		return grpcserver.TooSlow("the answer was not read", within)
+		return grpcserver.TooSlow("the client did not read the response", within)
 	}
 	return err
 }
 
+// sendResult sends the changes and then the result.
 func (h *TaskHandler) sendResult(stream renderStream, result rendering.Result) error {
 	if err := h.sendChanges(stream, result.Changes); err != nil {
 		return err
@@ -64,7 +65,7 @@ func (h *TaskHandler) sendResult(stream renderStream, result rendering.Result) e
 	return stream.Send(&taskhandlerv1.RenderStreamResponse{Part: &taskhandlerv1.RenderStreamResponse_Result{Result: resultOf(result)}})
 }
 
-// size returns the bytes of the files that have changed.
+// size returns the size of the changed files in bytes.
 func size(changes []packages.Change) (bytes int64) {
 	for _, c := range changes {
 		bytes += int64(len(c.After))
@@ -72,13 +73,14 @@ func size(changes []packages.Change) (bytes int64) {
 	return bytes
 }
 
-// observed renders, and ends the progress in any case.
+// observed renders, and ends the progress afterwards.
 func (h *TaskHandler) observed(ctx context.Context, req rendering.Request, progress *outbox) (rendering.Result, error) {
 	defer progress.end()
 	req.Observe = progress.add
 	return h.Renderer(ctx, req)
 }
 
+// sendChanges sends the changed files in chunks.
 func (h *TaskHandler) sendChanges(stream renderStream, changes []packages.Change) error {
 	for _, c := range changes {
 		for rest, first := c.After, true; first || len(rest) > 0; first = false {
@@ -93,8 +95,9 @@ func (h *TaskHandler) sendChanges(stream renderStream, changes []packages.Change
 	return nil
 }
 
-// admit receives a request and reserves the memory for its render. The size of a package is known only when it is there: few are
-// received at once, each holds its place until it has its part of the budget, and none waits for a place while it holds a part.
+// admit receives a request and reserves the memory for its render. The size of a package is unknown until it is complete. Therefore, the gate
+// Receiving limits the number of packages that are being received or wait for memory. To avoid deadlocks, no call waits for the gate while it
+// holds memory.
 func (h *TaskHandler) admit(stream renderStream) (*taskhandlerv1.RenderOptions, []packages.File, *middleware.Reservation, error) {
 	leave, _, err := h.Receiving.Enter(stream.Context())
 	if err != nil {
@@ -105,7 +108,7 @@ func (h *TaskHandler) admit(stream renderStream) (*taskhandlerv1.RenderOptions, 
 	inTime := grpcserver.CutOff(stream.Context(), within)
 	options, files, err := h.receive(stream)
 	if !inTime() {
-		err = grpcserver.TooSlow("the package did not arrive", within)
+		err = grpcserver.TooSlow("the client did not send the package", within)
 	}
 	if err != nil {
 		return nil, nil, nil, err
@@ -117,7 +120,7 @@ func (h *TaskHandler) admit(stream renderStream) (*taskhandlerv1.RenderOptions, 
 	return options, files, reservation, nil
 }
 
-// receive returns the options and files of a request. The memory for the files is taken as they come.
+// receive receives the options and files of a request.
 func (h *TaskHandler) receive(stream renderStream) (*taskhandlerv1.RenderOptions, []packages.File, error) {
 	first, err := stream.Recv()
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/krmfn/krmfn/services/render/packages"
 )
 
-// MemoryPerByte is how many bytes of memory a render takes at most for each byte that a request counts for, as nodes of YAML.
-// BenchmarkLiveHeap of package rendering measures it.
+// MemoryPerByte is the maximum memory of a render in bytes, for each byte of a request's weight. BenchmarkLiveHeap in package rendering
+// measures it.
 const MemoryPerByte = 40
 
-// What lines and resources take in memory, in bytes, with a quarter to spare. Resources have annotations of their place beside
-// what is in their lines.
 const (
-	memoryPerLine     = 750
+	// memoryPerLine is the memory of the YAML nodes of a line in bytes, with a reserve of a quarter.
+	memoryPerLine = 750
+	// memoryPerResource is the memory of a resource in bytes beyond that of its lines, such as that of its path annotations.
 	memoryPerResource = 7500
 )
 
-// Weight returns what a request counts for: the bytes of its files, and more where these are resources of few and short lines.
+// Weight returns the weight of a request in bytes: the size of its files, or more if they are small resources with short lines.
 func Weight(request proto.Message) int64 {
 	switch r := request.(type) {
 	case *taskhandlerv1.RenderRequest:
@@ -40,12 +40,13 @@ func Weight(request proto.Message) int64 {
 	return 0
 }
 
+// weight returns the weight of files.
 func weight(files []packages.File) int64 {
 	sum := int64(0)
 	for _, f := range files {
 		size := len(f.Path) + len(f.Content)
 		if packages.IsResourceFile(f.Path) {
-			// In flow style a line has many values.
+			// In flow style, a line has many values.
 			lines := 1 + bytes.Count(f.Content, []byte("\n")) + bytes.Count(f.Content, []byte(","))
 			resources := 1 + bytes.Count(f.Content, []byte("\n---"))
 			size = max(size, (memoryPerLine*lines+memoryPerResource*resources)/MemoryPerByte)
