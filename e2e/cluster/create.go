@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/e2e/offline/nodeimage"
-	"github.com/krmfn/krmfn/e2e/offline/podnetwork"
 )
 
 // settling is the time limit for the nodes and the DNS of a new cluster to become ready.
@@ -58,7 +57,7 @@ func (c Cluster) finish(ctx context.Context, provider *cluster.Provider) error {
 		return err
 	}
 	if nodeimage.IsBuilt(image) {
-		if err := podnetwork.Connect(ctx, client, nodes, ranges); err != nil {
+		if err := connectPods(ctx, client, nodes, ranges); err != nil {
 			return err
 		}
 	}
@@ -78,7 +77,7 @@ func (c Cluster) finish(ctx context.Context, provider *cluster.Provider) error {
 }
 
 // ranges holds the address ranges of pods and of Services.
-var ranges = podnetwork.Ranges{Pods: "10.244.0.0/16", Services: "10.96.0.0/16"}
+var ranges = addressRanges{pods: "10.244.0.0/16", services: "10.96.0.0/16"}
 
 // kubelet holds kubelet settings. Nodes also run on hosts with cgroup v1, which Kubernetes rejects by default. The maximum number of pods
 // is the number of addresses, so that tests can measure function runners with hundreds of pods.
@@ -88,7 +87,7 @@ maxPods: 250
 `
 
 // config returns the kind configuration: a control plane and a worker of a node image. Locally built images do not contain kind's network
-// plugin; see package podnetwork.
+// plugin; see connectPods.
 func config(image string) ([]byte, error) {
 	text, err := yaml.Marshal(v1alpha4.Cluster{
 		TypeMeta: v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
@@ -96,7 +95,7 @@ func config(image string) ([]byte, error) {
 			{Role: v1alpha4.ControlPlaneRole, Image: image},
 			{Role: v1alpha4.WorkerRole, Image: image},
 		},
-		Networking:           v1alpha4.Networking{PodSubnet: ranges.Pods, ServiceSubnet: ranges.Services, DisableDefaultCNI: nodeimage.IsBuilt(image)},
+		Networking:           v1alpha4.Networking{PodSubnet: ranges.pods, ServiceSubnet: ranges.services, DisableDefaultCNI: nodeimage.IsBuilt(image)},
 		KubeadmConfigPatches: []string{kubelet},
 	})
 	if err != nil {

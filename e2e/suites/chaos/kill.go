@@ -39,7 +39,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		fixture.AwaitCalls(ctx, after, 100)
 		Expect(after.Stop()).To(BeEmpty())
 		Expect(watch.Deleted(image)).To(BeEmpty())
-		Expect(watch.Most(image)).To(BeNumerically("<=", maxPods))
+		Expect(watch.MaxLive(image)).To(BeNumerically("<=", maxPods))
 	},
 		Entry("its process", func(ctx context.Context, pod *corev1.Pod) error { return f.KillContainer(ctx, pod) }),
 		Entry("its pod", func(ctx context.Context, pod *corev1.Pod) error { return f.Kill(ctx, pod.Namespace, pod.Name) }),
@@ -56,7 +56,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		errs := calls.Stop()
 		Expect(len(errs)).To(BeNumerically("<=", mostLost), "%v", errs)
 		Expect(calls.Longest()).To(BeNumerically("<", noticing+coldStart))
-		Expect(watch.Most(image)).To(BeNumerically("<=", mostPods))
+		Expect(watch.MaxLive(image)).To(BeNumerically("<=", mostPods))
 		Eventually(ctx, f.FunctionPods).WithArguments(ctx, image).WithTimeout(patience).Should(HaveLen(maxPods))
 	},
 		Entry("deleted", 0, maxPods, func(ctx context.Context, pod *corev1.Pod) error {

@@ -58,7 +58,7 @@ var _ = Describe("Under load", Label("ha"), func() {
 		calls := f.Load(ctx, f.Callers(ctx, callers), image, work)
 		fixture.AwaitCalls(ctx, calls, 500)
 		Expect(calls.Stop()).To(BeEmpty())
-		Expect(watch.Most(image)).To(BeNumerically("<=", maxPods))
+		Expect(watch.MaxLive(image)).To(BeNumerically("<=", maxPods))
 		Expect(watch.Deleted(image)).To(BeEmpty())
 	},
 		Entry("one", int32(1)),
@@ -118,7 +118,7 @@ var _ = Describe("Under load", Label("ha"), func() {
 		Expect(f.Restart(ctx)).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)
 		Expect(calls.Stop()).To(BeEmpty())
-		Expect(watch.Most(image)).To(BeNumerically("<=", maxPods))
+		Expect(watch.MaxLive(image)).To(BeNumerically("<=", maxPods))
 		Expect(watch.Deleted(image)).To(BeEmpty())
 	},
 		Entry("one", int32(1)),

@@ -45,14 +45,14 @@ var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 	It("that come first, fifty at once, make no more pods than the maximum", func(ctx context.Context) {
 		image, watch := f.Push(ctx, hostile.Echo), f.Watch(ctx)
 		Expect(atOnce(ctx, 50, image, 0)).To(HaveEach(Succeed()))
-		Expect(watch.Most(image)).To(BeNumerically("<=", maxPods))
+		Expect(watch.MaxLive(image)).To(BeNumerically("<=", maxPods))
 	})
 
 	It("make two pods when four slow ones come at once", func(ctx context.Context) {
 		image, watch := f.Push(ctx, hostile.Echo), f.Watch(ctx)
 		Expect(atOnce(ctx, 4, image, 2*time.Second)).To(HaveEach(Succeed()))
 		Expect(podsOf(ctx, image)).To(HaveLen(2))
-		Expect(watch.Most(image)).To(Equal(2))
+		Expect(watch.MaxLive(image)).To(Equal(2))
 	})
 
 	It("wait when there are more of them than places, and one that gives up harms no other", func(ctx context.Context) {

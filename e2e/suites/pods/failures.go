@@ -27,7 +27,7 @@ var _ = Describe("Failures come at once and say why, for", Label("smoke"), Order
 			ContainSubstring("unable to get the grpc client to the pod for "+f.Registry+"/"+name),
 			MatchRegexp("(MANIFEST|NAME)_UNKNOWN"),
 		)))
-		Expect(watch.Most(f.Registry + "/" + name)).To(BeZero())
+		Expect(watch.MaxLive(f.Registry + "/" + name)).To(BeZero())
 	},
 		Entry("tag", "e2e/there:no-such-tag"),
 		Entry("repository", "e2e/no-such-repository:v1"),

@@ -47,7 +47,7 @@ var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Expect(onlyPodOf(ctx, image).UID).To(Equal(before.UID))
 		Expect(watch.Deleted(image)).To(BeEmpty())
-		Expect(watch.Most(image)).To(Equal(1))
+		Expect(watch.MaxLive(image)).To(Equal(1))
 	})
 
 	It("of another function runner are left alone", func(ctx context.Context) {

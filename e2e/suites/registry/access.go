@@ -50,7 +50,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		image, _ := push(ctx, "team/refused:v1")
 		watch := f.Watch(ctx)
 		Expect(f.Failure(ctx, image)).To(MatchError(SatisfyAll(ContainSubstring("UNAUTHORIZED"), ContainSubstring("check the image's name and the credentials"))))
-		Expect(watch.Most(image)).To(BeZero())
+		Expect(watch.MaxLive(image)).To(BeZero())
 		noneSees(ctx, begin, first)
 	})
 

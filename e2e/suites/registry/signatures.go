@@ -59,8 +59,8 @@ var _ = Describe("With a policy that demands signatures", Label("registry"), fun
 		Expect(f.Failure(ctx, unsigned)).To(MatchError(SatisfyAll(
 			ContainSubstring("PermissionDenied"), ContainSubstring("wants a signature by key team.pub"), ContainSubstring("none was found"))))
 		Expect(f.Failure(ctx, forged)).To(MatchError(ContainSubstring("another key signed it")))
-		Expect(watch.Most(unsigned)).To(BeZero())
-		Expect(watch.Most(forged)).To(BeZero())
+		Expect(watch.MaxLive(unsigned)).To(BeZero())
+		Expect(watch.MaxLive(forged)).To(BeZero())
 
 		By("asking no registry for what is known to be signed")
 		registry.Requests()

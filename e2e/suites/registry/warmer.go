@@ -133,7 +133,7 @@ var _ = Describe("With an image policy", Label("registry"), func() {
 			err := f.Failure(ctx, image)
 			Expect(err).To(MatchError(ContainSubstring("is not permitted")))
 			Expect(install.Code(err)).To(Equal(codes.PermissionDenied))
-			Expect(watch.Most(image)).To(BeZero())
+			Expect(watch.MaxLive(image)).To(BeZero())
 		}
 	})
 })

@@ -55,7 +55,7 @@ func describePods() {
 			Expect(log).To(ContainSubstring("forbidden"))
 			Expect(podsOf(ctx, a, image)).To(Equal(ofA))
 			Expect(watchA.Deleted(image)).To(BeEmpty())
-			Expect(watchA.Most(image)).To(Equal(1))
+			Expect(watchA.MaxLive(image)).To(Equal(1))
 			Expect(a.Evaluate(ctx, image)).To(Succeed())
 		})
 
@@ -65,7 +65,7 @@ func describePods() {
 			err := b.Failure(ctx, image)
 			Expect(err).To(MatchError(ContainSubstring("is not permitted")))
 			Expect(install.Code(err)).To(Equal(codes.PermissionDenied))
-			Expect(watch.Most(image)).To(BeZero())
+			Expect(watch.MaxLive(image)).To(BeZero())
 		})
 	})
 }

@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podnetwork connects the pods of nodes without a network plugin.
-package podnetwork
+package cluster
 
 import (
 	"context"
@@ -41,16 +40,16 @@ table ip pods {
 }
 `
 
-// Ranges holds the address ranges of a cluster in CIDR notation.
-type Ranges struct{ Pods, Services string }
+// addressRanges holds the address ranges of a cluster in CIDR notation.
+type addressRanges struct{ pods, services string }
 
 // member is a node with its address and the address range of its pods.
 type member struct{ name, address, podRange string }
 
-// Connect sets up a minimal pod network: a veth pair for each pod, and a route on each node to the pods of every other node. Addresses of
-// deleted pods are unreachable. The set of nodes is fixed, so no agent is necessary. Connect is idempotent. It must be called again after a
+// connectPods sets up a minimal pod network: a veth pair for each pod, and a route on each node to the pods of every other node. Addresses of
+// deleted pods are unreachable. The set of nodes is fixed, so no agent is necessary. connectPods is idempotent. It must be called again after a
 // restart of a node, which deletes the routes.
-func Connect(ctx context.Context, client kubernetes.Interface, all []nodes.Node, ranges Ranges) error {
+func connectPods(ctx context.Context, client kubernetes.Interface, all []nodes.Node, ranges addressRanges) error {
 	members, err := awaitMembers(ctx, client, len(all))
 	if err != nil {
 		return err
@@ -66,7 +65,7 @@ func Connect(ctx context.Context, client kubernetes.Interface, all []nodes.Node,
 				return fmt.Errorf("pod network of node %s: %w", node, err)
 			}
 		}
-		table := strings.NewReader(fmt.Sprintf(filter, ranges.Pods, ranges.Services))
+		table := strings.NewReader(fmt.Sprintf(filter, ranges.pods, ranges.services))
 		if err := node.CommandContext(ctx, "nft", "-f", "-").SetStdin(table).Run(); err != nil {
 			return fmt.Errorf("pod network of node %s: %w", node, err)
 		}
