@@ -228,7 +228,7 @@ install: cluster-images ## Install the chart and images of this checkout into th
 uninstall: ## Uninstall the chart from the cluster
 	@go -C e2e tool helm uninstall krmfn --kubeconfig $(CURDIR)/build/kubeconfig --namespace porch-system --wait
 
-e2e: cluster-images previous ## Run the end-to-end suites on the cluster (by label: LABELS=smoke; by name: FOCUS='pods that are idle'; with retries: ATTEMPTS=2)
+e2e: cluster-images previous ## Run the end-to-end suites on the cluster (by label: LABELS=smoke; by name: FOCUS='idle pods'; with retries: ATTEMPTS=2)
 	@$(GINKGO) --timeout 90m --flake-attempts="$(ATTEMPTS)" ./suites
 
 e2e-soak: cluster-images previous ## Repeat specs N times, until one fails, with BUSY other processes on the CPUs (which specs: FOCUS, LABELS)

@@ -39,7 +39,7 @@ var _ = Describe("A node that hangs", Serial, Label("chaos"), func() {
 		})
 	})
 
-	It("takes no more calls with it than it runs, and leaves nothing when it is back", func(ctx context.Context) {
+	It("fails only the calls that it runs, and has no leftover pods after it recovers", func(ctx context.Context) {
 		const calm = 15 * time.Second
 		image, alone := f.Push(ctx, hostile.Echo), f.Push(ctx, hostile.Echo)
 		onePodOnEach(ctx, image, install.ControlPlane, install.Worker)
@@ -53,7 +53,7 @@ var _ = Describe("A node that hangs", Serial, Label("chaos"), func() {
 		DeferCleanup(func(ctx context.Context) { Expect(f.ResumeNode(ctx, install.Worker)).To(Succeed()) })
 		Expect(f.PauseNode(ctx, install.Worker)).To(Succeed())
 		begin := time.Now()
-		By("calling a function whose only pod was there")
+		By("calling a function whose only pod was on the node")
 		limited, cancel := context.WithTimeout(ctx, calm)
 		defer cancel()
 		_, err := client.Evaluate(limited, alone, hostile.List(0))
@@ -65,7 +65,7 @@ var _ = Describe("A node that hangs", Serial, Label("chaos"), func() {
 		failed := calls.Errors()
 		Expect(len(failed)).To(BeNumerically("<=", perPod), "%v", failed)
 
-		By("having it go on")
+		By("resuming the node")
 		Expect(f.ResumeNode(ctx, install.Worker)).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 300)
 		Expect(calls.Stop()).To(HaveLen(len(failed)), "calls failed after the node was resumed")
@@ -81,7 +81,7 @@ var _ = Describe("A node that hangs", Serial, Label("chaos"), func() {
 })
 
 var _ = Describe("An API server that hangs", Serial, Label("chaos"), func() {
-	It("costs warm calls nothing, not even those of pods that expire meanwhile", func(ctx context.Context) {
+	It("does not delay warm calls, not even while pods expire", func(ctx context.Context) {
 		const hang, timeToLive, idle = 40 * time.Second, 20 * time.Second, 4
 		f.Configure(ctx, map[string]any{"replicas": 2, "pods": map[string]any{
 			"maxParallelPodsPerFunction": maxPods, "maxWaitlistLength": 1, "maxConcurrentEvaluationsPerPod": perPod,

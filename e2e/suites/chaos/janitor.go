@@ -30,7 +30,7 @@ const (
 )
 
 var _ = Describe("With a pod janitor that sweeps every second", Label("chaos", "janitor"), SpecPriority(1), func() {
-	It("no pod in use goes while function runners are killed, and none is left when all have gone", func(ctx context.Context) {
+	It("no pod in use is deleted while function runners are killed, and all pods are deleted after the function runners", func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{
 			"replicas": 2, "shutdownDelay": install.ShutdownDelay, "podJanitor": map[string]any{"enabled": false},
 			"pods": map[string]any{"ttl": janitorTTL.String(), "scanInterval": "1s", "maxParallelPodsPerFunction": maxPods, "maxWaitlistLength": 1},
@@ -55,7 +55,7 @@ var _ = Describe("With a pod janitor that sweeps every second", Label("chaos", "
 		Expect(sweeps).To(BeNumerically(">", 20))
 		Expect(swept).To(BeEmpty())
 
-		By("taking all function runners away")
+		By("deleting all function runners")
 		for _, l := range loads {
 			l.Stop() // Calls over connections to killed function runners have failed.
 		}

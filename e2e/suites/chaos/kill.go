@@ -22,7 +22,7 @@ import (
 var _ = Describe("Under load", Label("chaos"), func() {
 	BeforeEach(configure)
 
-	DescribeTable("a function runner is killed, and calls of others go on", func(ctx context.Context, kill func(context.Context, *corev1.Pod) error) {
+	DescribeTable("a function runner is killed, and calls to the others succeed", func(ctx context.Context, kill func(context.Context, *corev1.Pod) error) {
 		image, watch := warmUp(ctx), f.Watch(ctx)
 		runners, err := f.Runners(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -45,7 +45,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		Entry("its pod", func(ctx context.Context, pod *corev1.Pod) error { return f.Kill(ctx, pod.Namespace, pod.Name) }),
 	)
 
-	DescribeTable("a function pod goes, and no more is lost than what ran on it", func(ctx context.Context, mostLost, mostPods int, remove func(context.Context, *corev1.Pod) error) {
+	DescribeTable("a function pod stops, and only calls that it ran fail", func(ctx context.Context, mostLost, mostPods int, remove func(context.Context, *corev1.Pod) error) {
 		image, watch := warmUp(ctx), f.Watch(ctx)
 		pods, err := f.FunctionPods(ctx, image)
 		Expect(err).NotTo(HaveOccurred())
@@ -62,14 +62,14 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		Entry("deleted", 0, maxPods, func(ctx context.Context, pod *corev1.Pod) error {
 			return f.Client.CoreV1().Pods(f.Release.FunctionNamespace).Delete(ctx, pod.Name, metav1.DeleteOptions{})
 		}),
-		Entry("deleted without time to end", perPod, maxPods, func(ctx context.Context, pod *corev1.Pod) error {
+		Entry("deleted without a grace period", perPod, maxPods, func(ctx context.Context, pod *corev1.Pod) error {
 			return f.Kill(ctx, pod.Namespace, pod.Name)
 		}),
 		// A killed container does not count towards the maximum until it is back, so there can be one pod too many for a moment.
 		Entry("killed by its node", perPod, maxPods+1, func(ctx context.Context, pod *corev1.Pod) error { return f.KillContainer(ctx, pod) }),
 	)
 
-	It("all function pods of a function hang, and others take its calls", func(ctx context.Context) {
+	It("all pods of a function hang, and new pods take over its calls", func(ctx context.Context) {
 		image := warmUp(ctx)
 		pods, err := f.FunctionPods(ctx, image)
 		Expect(err).NotTo(HaveOccurred())
@@ -86,7 +86,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 			WithTransform(func(pod corev1.Pod) string { return string(pod.UID) }, Not(BeElementOf(string(pods[0].UID), string(pods[1].UID))))))
 	})
 
-	It("the labels of function pods are changed by hand, and no call fails", func(ctx context.Context) {
+	It("a user changes the labels of function pods, and no call fails", func(ctx context.Context) {
 		image := warmUp(ctx)
 		pods, err := f.FunctionPods(ctx, image)
 		Expect(err).NotTo(HaveOccurred())
@@ -106,7 +106,7 @@ var _ = Describe("Without an API server", Serial, Label("chaos"), func() {
 
 	AfterEach(func(ctx context.Context) { Expect(f.StartAPIServer(ctx)).To(Succeed()) })
 
-	It("calls of warm functions go on, and all is well when it is back", func(ctx context.Context) {
+	It("calls to warm functions succeed, and all calls succeed after it recovers", func(ctx context.Context) {
 		const outage = 30 * time.Second
 		image := warmUp(ctx)
 		clients := f.Callers(ctx, callers)

@@ -66,7 +66,7 @@ var _ = Describe("Under load", Label("ha"), func() {
 		Entry("three", int32(3)),
 	)
 
-	It("function runners that know nothing of each other's calls load all pods alike", func(ctx context.Context) {
+	It("function runners distribute calls evenly over all pods", func(ctx context.Context) {
 		const replicas, each = 3, 6
 		Expect(f.Scale(ctx, replicas)).To(Succeed())
 		runners, err := f.Runners(ctx)
@@ -93,16 +93,16 @@ var _ = Describe("Under load", Label("ha"), func() {
 		Expect(most).To(BeNumerically("<=", 2*least), "calls by pod: %v", counts)
 	})
 
-	It("pods that are idle go, and none that only another function runner uses", func(ctx context.Context) {
+	It("idle pods are deleted, unless another function runner uses them", func(ctx context.Context) {
 		Expect(f.Scale(ctx, 2)).To(Succeed())
 		runners, err := f.Runners(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		By("having one function runner make all pods")
+		By("creating all pods with one function runner")
 		maker := onlyAt(ctx, runners[0].Name, callers)
 		wide := f.Load(ctx, maker, shortLived, time.Second)
 		Eventually(ctx, f.FunctionPods).WithArguments(ctx, shortLived).WithTimeout(time.Minute).Should(HaveLen(maxPods))
 		Expect(wide.Stop()).To(BeEmpty())
-		By("having another use one of them")
+		By("using one of them from another function runner")
 		narrow := f.Load(ctx, onlyAt(ctx, runners[1].Name, 1), shortLived, work)
 		Eventually(ctx, f.FunctionPods).WithArguments(ctx, shortLived).WithTimeout(time.Minute).Should(HaveLen(1))
 		watch := f.Watch(ctx)

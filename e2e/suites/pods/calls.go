@@ -24,7 +24,7 @@ import (
 var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 	BeforeAll(configure)
 
-	It("are answered by a pod of the function, the second by the same one", func(ctx context.Context) {
+	It("are answered by a pod of the function, and the second one by the same pod", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		cold := onlyPodOf(ctx, image)
@@ -32,7 +32,7 @@ var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		Expect(onlyPodOf(ctx, image).UID).To(Equal(cold.UID))
 	})
 
-	It("find a pod with the labels of Porch, and no Service", func(ctx context.Context) {
+	It("create a pod with the labels of Porch, and no Service", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pod := onlyPodOf(ctx, image)
@@ -42,20 +42,20 @@ var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		Expect(apierrors.IsNotFound(err)).To(BeTrue(), "%v", err)
 	})
 
-	It("that come first, fifty at once, make no more pods than the maximum", func(ctx context.Context) {
+	It("create no more pods than the maximum when fifty first calls arrive at once", func(ctx context.Context) {
 		image, watch := f.Push(ctx, hostile.Echo), f.Watch(ctx)
 		Expect(atOnce(ctx, 50, image, 0)).To(HaveEach(Succeed()))
 		Expect(watch.MaxLive(image)).To(BeNumerically("<=", maxPods))
 	})
 
-	It("make two pods when four slow ones come at once", func(ctx context.Context) {
+	It("create two pods when four slow calls arrive at once", func(ctx context.Context) {
 		image, watch := f.Push(ctx, hostile.Echo), f.Watch(ctx)
 		Expect(atOnce(ctx, 4, image, 2*time.Second)).To(HaveEach(Succeed()))
 		Expect(podsOf(ctx, image)).To(HaveLen(2))
 		Expect(watch.MaxLive(image)).To(Equal(2))
 	})
 
-	It("wait when there are more of them than places, and one that gives up harms no other", func(ctx context.Context) {
+	It("wait when all pods are saturated, and a cancelled call does not affect the others", func(ctx context.Context) {
 		const callers, impatient = 4 * maxPods * perPod, 7
 		image, client := f.Push(ctx, hostile.Echo), f.Caller(ctx)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
@@ -74,7 +74,7 @@ var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		Expect(errs).To(HaveEach(Succeed()))
 	})
 
-	It("may name a function by its digest", func(ctx context.Context) {
+	It("can name a function by its digest", func(ctx context.Context) {
 		pushed, err := f.Images.Push(ctx, hostile.Echo, "e2e/by-digest:v1")
 		Expect(err).NotTo(HaveOccurred())
 		image := strings.TrimSuffix(pushed.Reference, ":v1") + "@" + pushed.Digest.String()
@@ -82,7 +82,7 @@ var _ = Describe("Calls", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		Expect(onlyPodOf(ctx, image).Spec.Containers[0].Image).To(HaveSuffix(pushed.Digest.String()))
 	})
 
-	DescribeTable("may name a function whose name is no name of a pod", func(ctx context.Context, name string) {
+	DescribeTable("can name a function whose name is not a valid pod name", func(ctx context.Context, name string) {
 		image := f.PushAs(ctx, hostile.Echo, name)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		Expect(len(onlyPodOf(ctx, image).Name)).To(BeNumerically("<=", 63))

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install/hostile"
 )
 
-var _ = Describe("Failures come at once and say why, for", Label("smoke"), Ordered, ContinueOnFailure, func() {
+var _ = Describe("Calls fail at once with the reason, for", Label("smoke"), Ordered, ContinueOnFailure, func() {
 	BeforeAll(configure)
 
 	DescribeTable("an image that does not exist", func(ctx context.Context, name string) {
@@ -45,20 +45,20 @@ var _ = Describe("Failures come at once and say why, for", Label("smoke"), Order
 		Expect(report.GetResults()).To(ConsistOf(HaveField("Message", hostile.Message)))
 	})
 
-	DescribeTable("a function that needs what the built-in template does not give", func(ctx context.Context, mode hostile.Mode, reason string) {
+	DescribeTable("a function that needs permissions which the built-in template does not grant", func(ctx context.Context, mode hostile.Mode, reason string) {
 		err := f.Failure(ctx, f.Push(ctx, mode))
 		Expect(err).To(MatchError(SatisfyAll(ContainSubstring(reason), ContainSubstring("--function-pod-template"))))
 	},
-		Entry("to be root", hostile.NeedsRoot, "permission denied"),
+		Entry("to run as root", hostile.NeedsRoot, "permission denied"),
 		Entry("to write to the root directory", hostile.WritesRoot, "read-only file system"),
 	)
 
-	It("a pod that no node has room for", func(ctx context.Context) {
+	It("a pod that fits on no node", func(ctx context.Context) {
 		err := f.Failure(ctx, unschedulable)
 		Expect(err).To(MatchError(ContainSubstring("Insufficient cpu")))
 	})
 
-	It("a pod that a quota forbids", func(ctx context.Context) {
+	It("a pod that exceeds a quota", func(ctx context.Context) {
 		Expect(f.LimitPods(ctx, 0)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(f.UnlimitPods(ctx)).To(Succeed()) })
 		err := f.Failure(ctx, f.Push(ctx, hostile.Echo))

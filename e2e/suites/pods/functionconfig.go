@@ -34,12 +34,12 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 		f.Configure(ctx, map[string]any{"pods": limits("30s"), "extraArgs": []any{"--function-configs=auto"}})
 	})
 
-	It("has functions run by executables, as it is at the moment", func(ctx context.Context) {
+	It("selects executables for functions, and changes take effect", func(ctx context.Context) {
 		const image = "example.invalid/fns/local"
 		declare(ctx, "local", `{image: local, prefixes: [example.invalid/fns/], binaryExecutor: {tags: [v1], path: remove-local-config-resources}}`)
 		Expect(errorOf(ctx, "local")).To(BeEmpty())
 		Expect(runs(ctx, image+":v1")).To(Succeed())
-		By("asking for what it does not say")
+		By("calling images that it does not select")
 		Expect(runs(ctx, image+":v2")).NotTo(Succeed())
 		Expect(runs(ctx, "example.invalid/fns-evil/local:v1")).NotTo(Succeed())
 		By("changing it")
@@ -51,19 +51,19 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 		Eventually(ctx, runs).WithArguments(ctx, image+":v2").WithTimeout(promptly).ShouldNot(Succeed())
 	})
 
-	It("says what is wrong with it", func(ctx context.Context) {
+	It("has its errors in its status", func(ctx context.Context) {
 		declare(ctx, "broken", `{image: broken, binaryExecutor: {tags: [v1], path: no-such-executable}}`)
 		Expect(errorOf(ctx, "broken")).To(SatisfyAll(HavePrefix("function-runner: "), ContainSubstring("no-such-executable is missing")))
 		declare(ctx, "broken", `{image: broken, podExecutor: {}}`)
 		Expect(errorOf(ctx, "broken")).To(BeEmpty())
 	})
 
-	It("says that function pods have no init container that it could change", Label("image-volumes"), func(ctx context.Context) {
+	It("has an error in its status if function pods have no init container that it could change", Label("image-volumes"), func(ctx context.Context) {
 		declare(ctx, "initial", `{image: initial, podExecutor: {templateOverrides: {initContainer: {env: [{name: A, value: "1"}]}}}}`)
 		Expect(errorOf(ctx, "initial")).To(ContainSubstring("no init container"))
 	})
 
-	It("says what the pods of a function are like, and which there are before the first call", func(ctx context.Context) {
+	It("configures the pods of a function, and is the reason for pods before the first call", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		slash, colon := strings.LastIndex(image, "/"), strings.LastIndex(image, ":")
 		spec := func(greeting string) string {
@@ -75,7 +75,7 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 		before := readyPod(ctx, image, "")
 		Expect(before.Spec.Containers[0].Env).To(ofPod("hello"))
 		Expect(before.Spec.Containers[0].Resources.Requests.Cpu().String()).To(Equal("11m"))
-		By("calling at once, which takes another pod where one has one call")
+		By("making concurrent calls, which would create more pods without the maximum")
 		Expect(atOnce(ctx, 3, image, time.Second)).To(HaveEach(Succeed()))
 		Expect(onlyPodOf(ctx, image).UID).To(Equal(before.UID))
 		By("changing it")
@@ -86,7 +86,7 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 		}).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	})
 
-	It("declares how a function runs, with annotations", func(ctx context.Context) {
+	It("declares with annotations how a function runs", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		slash, colon := strings.LastIndex(image, "/"), strings.LastIndex(image, ":")
 		declare(ctx, "echo", `{image: `+image[slash+1:colon]+`, prefixes: ["`+image[:slash]+`"], podExecutor: {tags: [`+image[colon+1:]+`]}}`)
@@ -102,7 +102,7 @@ var _ = Describe("A FunctionConfig object", Label("smoke"), Ordered, ContinueOnF
 		}).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	})
 
-	It("that Porch's function runner has held can be deleted", func(ctx context.Context) {
+	It("that Porch's function runner has used can be deleted", func(ctx context.Context) {
 		declare(ctx, "held", `{image: held, podExecutor: {}}`)
 		patch := fmt.Appendf(nil, `{"metadata": {"finalizers": [%q]}}`, porchFinalizer)
 		_, err := f.FunctionConfigs().Patch(ctx, "held", types.MergePatchType, patch, metav1.PatchOptions{})

@@ -56,7 +56,7 @@ var _ = Describe("Settings of function pods", Ordered, ContinueOnFailure, func()
 		})
 	})
 
-	It("are merged into a template of one's own, which gets the wrapper server", func(ctx context.Context) {
+	It("are merged into a custom template, which gets the wrapper server", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pod := onlyPodOf(ctx, image)
@@ -69,7 +69,7 @@ var _ = Describe("Settings of function pods", Ordered, ContinueOnFailure, func()
 		Expect(pod.Spec.SecurityContext.RunAsNonRoot).To(HaveValue(BeTrue()))
 	})
 
-	It("with a seccomp profile that the node does not have are told to the caller", func(ctx context.Context) {
+	It("with a seccomp profile that the node lacks fail calls with the reason", func(ctx context.Context) {
 		Expect(f.Failure(ctx, strict)).To(MatchError(ContainSubstring("no/such/profile.json")))
 	})
 })

@@ -22,14 +22,14 @@ import (
 var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 	BeforeAll(configure)
 
-	It("go when they have been idle for long", func(ctx context.Context) {
+	It("are deleted after they have been idle", func(ctx context.Context) {
 		Expect(atOnce(ctx, 4, expiring, time.Second)).To(HaveEach(Succeed()))
 		Expect(podsOf(ctx, expiring)).NotTo(BeEmpty())
 		Eventually(ctx, podsOf).WithArguments(ctx, expiring).WithTimeout(patience).Should(BeEmpty())
 		Expect(f.Evaluate(ctx, expiring)).To(Succeed())
 	})
 
-	It("stay up to the minimum, and are made anew when somebody deletes them", func(ctx context.Context) {
+	It("stay up to the minimum, and are created again after a deletion", func(ctx context.Context) {
 		kept := readyPod(ctx, warm, "")
 		// The timeout exceeds the sum of the time to live and the scan interval.
 		Consistently(ctx, func() []types.UID { return uids(podsOf(ctx, warm)) }).WithTimeout(6 * time.Second).Should(ConsistOf(kept.UID))
@@ -38,7 +38,7 @@ var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		Expect(f.Evaluate(ctx, warm)).To(Succeed())
 	})
 
-	It("are taken over by a function runner that starts", func(ctx context.Context) {
+	It("are adopted by a new function runner", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		before := onlyPodOf(ctx, image)
@@ -50,7 +50,7 @@ var _ = Describe("Pods", Label("smoke"), Ordered, ContinueOnFailure, func() {
 		Expect(watch.MaxLive(image)).To(Equal(1))
 	})
 
-	It("of another function runner are left alone", func(ctx context.Context) {
+	It("of Porch's function runner are not changed", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		foreign := foreignPod(ctx, image)
 		Expect(f.Restart(ctx)).To(Succeed())

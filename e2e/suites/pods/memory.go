@@ -42,7 +42,7 @@ var _ = Describe("A function runner with 1 GiB of memory", Ordered, func() {
 		})
 	})
 
-	It("refuses calls rather than being killed, when lists take more memory than there is", func(ctx context.Context) {
+	It("rejects calls and is not killed when lists exceed its memory", func(ctx context.Context) {
 		before, err := f.Runners(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		list, long := configMaps(unary), configMaps(streamed)

@@ -38,7 +38,7 @@ var _ = Describe("The command, through the API server", Label("smoke"), Ordered,
 		Expect(err).NotTo(HaveOccurred())
 	})
 
-	It("renders by the function runner's Service, whichever pod is behind it", func(ctx context.Context) {
+	It("renders through the function runner's Service, also after its pod was replaced", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		pkg := filepath.Join(dir, "shop")
 		Expect(os.Mkdir(pkg, 0o755)).To(Succeed())

@@ -15,8 +15,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/install/hostile"
 )
 
-var _ = Describe("Where the API server rewrites the images of pods", func() {
-	It("calls are answered, the second by the same pod", func(ctx context.Context) {
+var _ = Describe("With an API server that rewrites the images of pods", func() {
+	It("two calls are answered by the same pod", func(ctx context.Context) {
 		configure(ctx)
 		before, image := f.Push(ctx, hostile.Echo), f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, before)).To(Succeed())

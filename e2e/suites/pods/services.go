@@ -19,7 +19,7 @@ import (
 )
 
 var _ = Describe("With Services as frontends", func() {
-	It("a pod owns the one by which it is reached, and one that was deleted is made again", func(ctx context.Context) {
+	It("a pod owns its Service, and a deleted Service is created again", func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{"replicas": 2, "shutdownDelay": install.ShutdownDelay, "pods": map[string]any{
 			"maxParallelPodsPerFunction": 1, "maxWaitlistLength": 1, "frontend": "service",
 		}})

@@ -62,7 +62,7 @@ var _ = Describe("A template of function pods", Label("smoke"), Ordered, Continu
 		})
 	})
 
-	It("that was written for Porch is used as it is", func(ctx context.Context) {
+	It("that was written for Porch is used unchanged", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		pod := onlyPodOf(ctx, image)
@@ -72,11 +72,11 @@ var _ = Describe("A template of function pods", Label("smoke"), Ordered, Continu
 		readyPod(ctx, image, "")
 	})
 
-	It("that was written for Porch runs functions whose images have nothing but the function", func(ctx context.Context) {
+	It("that was written for Porch runs functions whose images contain only the function", func(ctx context.Context) {
 		Expect(f.Evaluate(ctx, f.Push(ctx, hostile.Bare))).To(Succeed())
 	})
 
-	It("that is changed has its pods replaced, without a restart of the function runner", func(ctx context.Context) {
+	It("that changes causes a replacement of its pods, without a restart of the function runner", func(ctx context.Context) {
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		before := onlyPodOf(ctx, image)
@@ -93,7 +93,7 @@ var _ = Describe("A template of function pods", Label("smoke"), Ordered, Continu
 		Expect(uids(after)).To(Equal(uids(runners)))
 	})
 
-	It("whose pods never become ready fails calls after --pod-ready-timeout, or when their time is over", func(ctx context.Context) {
+	It("whose pods never become ready fails calls after --pod-ready-timeout, or at their deadline", func(ctx context.Context) {
 		edit(ctx, func(pod *corev1.Pod) {
 			pod.Spec.Containers[0].Command = []string{hostile.Path, "stall"}
 			pod.Spec.Containers[0].ReadinessProbe = nil
@@ -109,7 +109,7 @@ var _ = Describe("A template of function pods", Label("smoke"), Ordered, Continu
 		}).WithTimeout(patience).WithPolling(3 * time.Second).ShouldNot(Succeed())
 		Expect(err).To(MatchError(SatisfyAll(ContainSubstring("--pod-ready-timeout"), ContainSubstring(readyTimeout.String()))))
 
-		By("calling with less time")
+		By("calling with a shorter deadline")
 		image := f.Push(ctx, hostile.Echo)
 		hurried, cancel := context.WithTimeout(ctx, readyTimeout/2)
 		defer cancel()

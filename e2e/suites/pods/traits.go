@@ -35,7 +35,7 @@ var _ = Describe("A function whose image declares that it is a worker, and deter
 		})
 	})
 
-	It("runs as a worker, and answers the second equal call with what it has kept", func(ctx context.Context) {
+	It("runs as a worker, and answers an equal call from the result cache", func(ctx context.Context) {
 		first, ran := labelled(ctx, image, "one")
 		Expect(ran.GetCached()).To(BeFalse(), ran.String())
 		pod := onlyPodOf(ctx, image)
@@ -45,13 +45,13 @@ var _ = Describe("A function whose image declares that it is a worker, and deter
 		Expect(again).To(Equal(first))
 		Expect(kept.GetDigest()).To(Equal(ran.GetDigest()))
 		Expect(kept.GetImplementation()).To(Equal(pod.Name))
-		By("calling it with other bytes")
+		By("calling it with another list")
 		other, ran := labelled(ctx, image, "two")
 		Expect(ran.GetCached()).To(BeFalse(), ran.String())
 		Expect(other).NotTo(Equal(first))
 	})
 
-	It("answers many calls in one pod that stays", func(ctx context.Context) {
+	It("answers many calls in one pod", func(ctx context.Context) {
 		_, ran := labelled(ctx, image, "many")
 		pod := onlyPodOf(ctx, image)
 		for number := range 50 {
@@ -65,7 +65,7 @@ var _ = Describe("A function whose image declares that it is a worker, and deter
 		Expect(now.Status.ContainerStatuses).To(HaveEach(HaveField("RestartCount", BeZero())))
 	})
 
-	It("runs each time where the answer is kept nowhere", func(ctx context.Context) {
+	It("runs for each call without a result cache", func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{"replicas": 1, "pods": limits("30s"), "extraArgs": []any{"--disable-runtimes=exec"}})
 		for range 2 {
 			_, ran := labelled(ctx, image, "one")

@@ -17,7 +17,7 @@ import (
 )
 
 var _ = Describe("The wrapper server", Label("smoke"), Ordered, ContinueOnFailure, func() {
-	DescribeTable("comes into the pod and is called", func(ctx context.Context, injection, frontend string, inContainer bool) {
+	DescribeTable("is injected into the pod and called", func(ctx context.Context, injection, frontend string, inContainer bool) {
 		pods := limits("30s")
 		maps.Copy(pods, map[string]any{"wrapperInjection": injection, "frontend": frontend})
 		f.Configure(ctx, map[string]any{"pods": pods})
@@ -38,8 +38,8 @@ var _ = Describe("The wrapper server", Label("smoke"), Ordered, ContinueOnFailur
 		}
 	},
 		Entry("as an image volume, at the pod's address", "image-volume", "pod-ip", false, Label("image-volumes")),
-		Entry("by an init container, by way of the Service", "init-container", "service", true),
-		Entry("as the cluster and the pod have it", "auto", "auto", false),
+		Entry("by an init container, through the Service", "init-container", "service", true),
+		Entry("with the settings auto", "auto", "auto", false),
 	)
 })
 

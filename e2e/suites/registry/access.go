@@ -24,10 +24,10 @@ import (
 	"github.com/krmfn/krmfn/e2e/registry/private"
 )
 
-var _ = Describe("A registry with passwords and an authority of its own", Label("registry"), func() {
+var _ = Describe("A registry with passwords and a private certificate authority", Label("registry"), func() {
 	BeforeEach(configure)
 
-	DescribeTable("is asked by the function runner and by nodes", func(ctx context.Context, bearer bool) {
+	DescribeTable("accepts the function runner and nodes", func(ctx context.Context, bearer bool) {
 		begin := time.Now()
 		registry.SetLogin(private.Login{User: user, Password: first, Bearer: bearer})
 		image, digest := push(ctx, fmt.Sprintf("team/private:bearer-%t", bearer))
@@ -43,7 +43,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		Entry("with bearer tokens", true),
 	)
 
-	It("says at once that a password is wrong, and makes no pod", func(ctx context.Context) {
+	It("fails calls at once if the password is wrong, without creating a pod", func(ctx context.Context) {
 		begin := time.Now()
 		registry.SetLogin(private.Login{User: user, Password: "another"})
 		DeferCleanup(func() { registry.SetLogin(private.Login{User: user, Password: first}) })
@@ -56,7 +56,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 
 	// The API server authorises a node to read a Secret only after it has processed a pod on the node that refers to the Secret. The
 	// kubelet does not wait for that.
-	It("refuses a node that has no pull secret yet, and no call fails", func(ctx context.Context) {
+	It("rejects a node that has no pull secret yet, and no call fails", func(ctx context.Context) {
 		secrets := f.Client.CoreV1().Secrets(f.Release.FunctionNamespace)
 		secret, err := secrets.Get(ctx, "auth-secret", metav1.GetOptions{})
 		Expect(err).NotTo(HaveOccurred())
@@ -81,7 +81,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		Expect(f.Logs(ctx, begin)).To(SatisfyAll(ContainSubstring("function pod failed"), ContainSubstring("check the pull secrets")))
 	})
 
-	It("says which side does not trust its authority", func(ctx context.Context) {
+	It("fails calls with an error that names the side without trust in its authority", func(ctx context.Context) {
 		other := newAuthority("other authority")
 		Expect(registry.SetAuthority(other)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) {
@@ -93,7 +93,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 		By("trusting it nowhere")
 		Expect(f.Failure(ctx, image)).To(MatchError(SatisfyAll(
 			ContainSubstring("the function runner, not a node"), ContainSubstring(other.Name), ContainSubstring("ca.crt"))))
-		By("trusting it in the function runner alone")
+		By("trusting it only in the function runner")
 		trust(ctx, authority, other)
 		Eventually(ctx, func() error { return f.Failure(ctx, image) }).WithTimeout(mounted).WithPolling(2 * time.Second).Should(
 			MatchError(SatisfyAll(ContainSubstring("not the function runner, refuses the registry's certificate"), ContainSubstring("x509"))))
@@ -104,7 +104,7 @@ var _ = Describe("A registry with passwords and an authority of its own", Label(
 	})
 })
 
-var _ = Describe("Under load, without a call that fails", Label("registry"), func() {
+var _ = Describe("Under load, without failed calls", Label("registry"), func() {
 	BeforeEach(configure)
 
 	It("the password is changed", func(ctx context.Context) {

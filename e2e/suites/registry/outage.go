@@ -21,7 +21,7 @@ import (
 var _ = Describe("A registry that fails", Label("registry"), func() {
 	BeforeEach(configure)
 
-	DescribeTable("is not missed by functions that are known, and said to callers of others", func(ctx context.Context, fault private.Fault, reason string) {
+	DescribeTable("does not affect known functions, and callers of others get the reason", func(ctx context.Context, fault private.Fault, reason string) {
 		known, _ := push(ctx, fmt.Sprintf("team/known:fault-%d", fault))
 		unknown, _ := push(ctx, fmt.Sprintf("team/unknown:fault-%d", fault))
 		Expect(f.Evaluate(ctx, known)).To(Succeed())
@@ -33,19 +33,19 @@ var _ = Describe("A registry that fails", Label("registry"), func() {
 		fixture.AwaitCalls(ctx, calls, 50)
 		Expect(calls.Stop()).To(BeEmpty())
 		Expect(f.DeleteFunctionPods(ctx)).To(Succeed())
-		By("making a pod anew, whose image the node has")
+		By("replacing a pod whose image is on the node")
 		Expect(f.Evaluate(ctx, known)).To(Succeed())
 		err := callFor(ctx, unknown, 5*time.Second)
 		Expect(err).To(MatchError(ContainSubstring(reason)))
 		registry.SetFault(private.NoFault)
 		Eventually(ctx, func() error { return f.Evaluate(ctx, unknown) }).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
 	},
-		Entry("it hangs", private.Hang, "the registry has not answered"),
-		Entry("it breaks connections off", private.Truncate, "EOF"),
-		Entry("it throttles", private.RateLimit, "limit"),
+		Entry("no response", private.Hang, "the registry has not answered"),
+		Entry("truncated responses", private.Truncate, "EOF"),
+		Entry("rate limit", private.RateLimit, "limit"),
 	)
 
-	It("is left alone while it throttles", func(ctx context.Context) {
+	It("gets few requests during a rate limit", func(ctx context.Context) {
 		unknown, _ := push(ctx, "team/throttled:v1")
 		registry.SetFault(private.RateLimit)
 		registry.Requests()
@@ -59,7 +59,7 @@ var _ = Describe("A registry that fails", Label("registry"), func() {
 var _ = Describe("A tag that moves", Label("registry"), func() {
 	BeforeEach(configure)
 
-	It("is noticed within its time, no call fails, and pods of the image before go", func(ctx context.Context) {
+	It("takes effect in time, no call fails, and pods of the previous image are deleted", func(ctx context.Context) {
 		image, before := push(ctx, "team/moving:stable")
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		calls := f.Load(ctx, f.Callers(ctx, 4), image, 20*time.Millisecond)

@@ -21,14 +21,14 @@ import (
 // publicKeys is the name of the Secret with the public key of the trusted signer.
 const publicKeys = "e2e-registry-public-keys"
 
-var _ = Describe("With a policy that demands signatures", Label("registry"), func() {
+var _ = Describe("With a policy that requires signatures", Label("registry"), func() {
 	BeforeEach(open)
 
 	AfterEach(func(ctx context.Context) {
 		Expect(f.DeleteSecret(ctx, publicKeys)).To(Succeed())
 	})
 
-	It("signed images run, and no pod is made of others", func(ctx context.Context) {
+	It("signed images run, and no pods are created for others", func(ctx context.Context) {
 		signer, err := signaturetest.NewSigner()
 		Expect(err).NotTo(HaveOccurred())
 		stranger, err := signaturetest.NewSigner()
@@ -62,7 +62,7 @@ var _ = Describe("With a policy that demands signatures", Label("registry"), fun
 		Expect(watch.MaxLive(unsigned)).To(BeZero())
 		Expect(watch.MaxLive(forged)).To(BeZero())
 
-		By("asking no registry for what is known to be signed")
+		By("calling again without requests to the registry")
 		registry.Requests()
 		for range 20 {
 			Expect(f.Evaluate(ctx, tagged)).To(Succeed())

@@ -25,7 +25,7 @@ import (
 var _ = Describe("With the image warmer", Label("registry"), func() {
 	BeforeEach(open)
 
-	It("a function runner that has just started makes pods though the registry is down", func(ctx context.Context) {
+	It("a new function runner creates pods while the registry is down", func(ctx context.Context) {
 		warmed, digest := push(ctx, "team/warmed:v1")
 		unknown, _ := push(ctx, "team/not-warmed:v1")
 		other, _ := push(ctx, "team/other:v1")
@@ -43,7 +43,7 @@ var _ = Describe("With the image warmer", Label("registry"), func() {
 		Expect(f.Restart(ctx)).To(Succeed())
 		Expect(f.Evaluate(ctx, warmed)).To(Succeed())
 		Expect(digests(ctx, warmed)).To(ConsistOf(digest))
-		By("having neither metadata nor a registry")
+		By("calling without metadata and without a registry")
 		Expect(callFor(ctx, unknown, 5*time.Second)).To(MatchError(ContainSubstring("the registry has not answered")))
 	})
 })
@@ -55,14 +55,14 @@ var _ = Describe("With the image warmer, which watches nodes", Label("registry")
 	AfterEach(func(ctx context.Context) { f.Configure(ctx, values()) })
 
 	// The node has no kubelet, so the spec sets the status of its pods.
-	It("a node that joins pulls the images, and those that were there do not again", func(ctx context.Context) {
+	It("a new node pulls the images, and existing nodes do not pull them again", func(ctx context.Context) {
 		image, _ := push(ctx, "team/joined:v1")
 		with := maps.Clone(values())
 		with["imageWarmer"] = map[string]any{
 			"enabled": true, "mode": "Deployment", "images": []any{image}, "prepull": map[string]any{"tolerations": []any{install.Joining}},
 		}
 		f.Configure(ctx, with)
-		By("waiting until the nodes that there are have the images")
+		By("waiting until the existing nodes have the images")
 		Eventually(ctx, warmerMetrics).WithTimeout(firstRun).WithPolling(time.Second).Should(MatchRegexp("(?m)^krm_warmer_last_success_timestamp_seconds"))
 
 		DeferCleanup(func(ctx context.Context) { Expect(f.LeaveNode(ctx)).To(Succeed()) })
@@ -111,7 +111,7 @@ func warmerMetrics(ctx context.Context) (string, error) {
 var _ = Describe("With an image policy", Label("registry"), func() {
 	BeforeEach(open)
 
-	It("images that it refuses are not asked for, and others run", func(ctx context.Context) {
+	It("rejected images are not requested from the registry, and others run", func(ctx context.Context) {
 		permitted, digest := push(ctx, "team/permitted:v1.0.0")
 		floating, _ := push(ctx, "team/permitted:latest")
 		refused, _ := push(ctx, "others/refused:v1.0.0")

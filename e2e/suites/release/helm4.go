@@ -67,7 +67,7 @@ var _ = Describe("With Helm 4", Label("release"), SpecPriority(1), func() {
 		Eventually(ctx, leftovers).WithArguments(before).WithTimeout(leaving).WithPolling(time.Second).Should(BeEmpty())
 	})
 
-	It("a release of Helm 3 is upgraded under load without a call that fails, and Helm 3 rolls it back", func(ctx context.Context) {
+	It("a release of Helm 3 is upgraded under load without failed calls, and Helm 3 rolls it back", func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{"replicas": 2, "shutdownDelay": install.ShutdownDelay})
 		image := f.Push(ctx, hostile.Echo)
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
@@ -82,7 +82,7 @@ var _ = Describe("With Helm 4", Label("release"), SpecPriority(1), func() {
 		helm(ctx, "uninstall", f.Release.Name, "--wait")
 	})
 
-	It("Porch's function runner is replaced under load without a call that fails", func(ctx context.Context) {
+	It("Porch's function runner is replaced under load without failed calls", func(ctx context.Context) {
 		porch, err := f.InstallPorch(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func(ctx context.Context) {

@@ -20,7 +20,7 @@ import (
 )
 
 var _ = Describe("With NetworkPolicies", Label("release"), func() {
-	It("attackers' pods reach no port, and permitted callers theirs alone", func(ctx context.Context) {
+	It("attackers' pods cannot connect to any port, and allowed callers only to their ports", func(ctx context.Context) {
 		strangers, monitoring := makeNamespace(ctx, "strangers"), makeNamespace(ctx, "monitoring")
 		client := secure(ctx)
 		image := f.Push(ctx, hostile.Echo)
@@ -83,7 +83,7 @@ var _ = Describe("With NetworkPolicies", Label("release"), func() {
 		}
 		Expect(f.UnenforcePolicies(ctx)).To(Succeed())
 		if filtered {
-			By("that it was the policies which closed the ports, and not the ports themselves")
+			By("checking that the ports are open without the policies")
 			Eventually(ctx, open["stranger"]).WithTimeout(fixture.Patience).WithPolling(time.Second).Should(Equal(all))
 		}
 	})

@@ -43,7 +43,7 @@ var _ = Describe("With TLS between function runners and function pods", Label("r
 		return secret.Data[corev1.TLSCertKey]
 	}
 
-	It("function pods that are called by somebody else refuse", func(ctx context.Context) {
+	It("function pods reject other callers", func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{"pods": map[string]any{"tls": map[string]any{"mode": "auto"}}})
 		Expect(f.Evaluate(ctx, f.Push(ctx, hostile.Echo))).To(Succeed())
 		pods := functionPods(ctx)
@@ -63,7 +63,7 @@ var _ = Describe("With TLS between function runners and function pods", Label("r
 		}
 	})
 
-	It("no call fails while it is turned on and off, and while an authority is replaced or its Secret deleted", func(ctx context.Context) {
+	It("no call fails while TLS is turned on and off, and while an authority is replaced or its Secret deleted", func(ctx context.Context) {
 		with := func(mode string) map[string]any {
 			// Function runners read the Secret a hundred times within the lifetime of an authority.
 			tls := map[string]any{"mode": mode, "caLifetime": "30m"}

@@ -21,7 +21,7 @@ import (
 )
 
 var _ = Describe("The quickstart", Label("release"), func() {
-	It("renders a package by the commands that it prints", func(ctx context.Context) {
+	It("renders a package with its commands", func(ctx context.Context) {
 		root, err := binaries.Root()
 		Expect(err).NotTo(HaveOccurred())
 		page, err := os.ReadFile(filepath.Join(root, "docs", "quickstart.md"))

@@ -26,7 +26,7 @@ import (
 const publishedChart = "oci://ghcr.io/krmfn/charts/krmfn"
 
 var _ = Describe("The README", Label("release", "smoke"), func() {
-	It("installs the chart from a registry by the commands that it prints", func(ctx context.Context) {
+	It("installs the chart from a registry with its commands", func(ctx context.Context) {
 		root, err := binaries.Root()
 		Expect(err).NotTo(HaveOccurred())
 		readme, err := os.ReadFile(filepath.Join(root, "README.md"))

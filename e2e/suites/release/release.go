@@ -44,7 +44,7 @@ func leftovers(ctx context.Context, before []string) []string {
 }
 
 var _ = Describe("The chart", Label("release", "smoke"), func() {
-	It("passes its own tests, with a function that is an executable and one in a pod", func(ctx context.Context) {
+	It("passes helm test with a function as an executable and one in a pod", func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{
 			"extraArgs": []any{},
 			"tests": map[string]any{"functions": []any{
@@ -55,13 +55,13 @@ var _ = Describe("The chart", Label("release", "smoke"), func() {
 		Expect(f.Test()).To(Succeed())
 	})
 
-	It("fails its own tests where a function fails", func(ctx context.Context) {
+	It("fails helm test if a function fails", func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{"tests": map[string]any{"functions": []any{map[string]any{"image": f.Push(ctx, hostile.Exit)}}}})
 		Expect(f.Test()).To(MatchError(ContainSubstring("krmfn-test-0")))
 	})
 })
 
-var _ = Describe("Under load, without a call that fails", Label("release"), func() {
+var _ = Describe("Under load, without failed calls", Label("release"), func() {
 	It("the release is upgraded, which replaces function runners and function pods, and rolled back", func(ctx context.Context) {
 		f.Configure(ctx, map[string]any{"replicas": 2, "shutdownDelay": install.ShutdownDelay})
 		image := f.Push(ctx, hostile.Echo)
@@ -80,7 +80,7 @@ var _ = Describe("Under load, without a call that fails", Label("release"), func
 	})
 })
 
-var _ = Describe("What is uninstalled", Label("release"), Ordered, ContinueOnFailure, func() {
+var _ = Describe("An uninstalled release", Label("release"), Ordered, ContinueOnFailure, func() {
 	everything := func(ctx context.Context) map[string]any {
 		return map[string]any{
 			"images":      map[string]any{"policy": map[string]any{"floatingTags": "warn"}},
@@ -94,7 +94,7 @@ var _ = Describe("What is uninstalled", Label("release"), Ordered, ContinueOnFai
 		}
 	}
 
-	It("leaves nothing behind", func(ctx context.Context) {
+	It("leaves no objects", func(ctx context.Context) {
 		Expect(f.Remove(ctx)).To(Succeed())
 		before := inventory(ctx)
 		f.Configure(ctx, everything(ctx))
@@ -105,7 +105,7 @@ var _ = Describe("What is uninstalled", Label("release"), Ordered, ContinueOnFai
 		Eventually(ctx, leftovers).WithArguments(before).WithTimeout(leaving).WithPolling(time.Second).Should(BeEmpty())
 	})
 
-	It("leaves nothing behind in a namespace for function pods that is somebody else's", func(ctx context.Context) {
+	It("leaves no objects in a function namespace that it did not create", func(ctx context.Context) {
 		Expect(f.MakeFunctionNamespace(ctx)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(f.DeleteFunctionNamespace(ctx)).To(Succeed()) })
 		before := inventory(ctx)
@@ -119,8 +119,8 @@ var _ = Describe("What is uninstalled", Label("release"), Ordered, ContinueOnFai
 	})
 })
 
-var _ = Describe("Where Porch is installed", Label("release"), func() {
-	It("its function runner is replaced under load without a call that fails, and comes back", func(ctx context.Context) {
+var _ = Describe("With Porch installed", Label("release"), func() {
+	It("its function runner is replaced under load without failed calls, and restored", func(ctx context.Context) {
 		Expect(f.Remove(ctx)).To(Succeed())
 		f.Unconfigure()
 		porch, err := f.InstallPorch(ctx)
@@ -133,7 +133,7 @@ var _ = Describe("Where Porch is installed", Label("release"), func() {
 		Expect(f.Adopt(ctx, map[string]any{"shutdownDelay": install.ShutdownDelay, "functionNamespace": map[string]any{"create": false}})).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)
 		Expect(calls.Stop()).To(BeEmpty())
-		By("going back")
+		By("restoring Porch's function runner")
 		Expect(f.Remove(ctx)).To(Succeed())
 		Expect(porch.Apply(ctx)).To(Succeed())
 		Expect(f.Evaluate(ctx, image)).To(Succeed())

@@ -100,7 +100,7 @@ func watchFunctionPods(ctx context.Context) (stop func() []string) {
 }
 
 var _ = Describe("A takeover of Porch's function runner with an image that does not exist", Label("release"), func() {
-	It("fails no call, leaves Porch's function runner what it needs, and is completed by upgrades", func(ctx context.Context) {
+	It("fails no call, keeps the objects that Porch's function runner needs, and is completed by upgrades", func(ctx context.Context) {
 		porch := installPorch(ctx)
 		image := f.Push(ctx, hostile.Echo)
 		probe, service := f.NewProbe(ctx), "function-runner."+f.Release.Namespace+":9445"

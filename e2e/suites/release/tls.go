@@ -39,7 +39,7 @@ const (
 )
 
 var _ = Describe("With TLS", Label("release"), func() {
-	It("calls need a certificate or a token, and probes and the chart's own tests pass", func(ctx context.Context) {
+	It("calls need a certificate or a token, and probes and helm test pass", func(ctx context.Context) {
 		client := secure(ctx)
 		image := f.Push(ctx, hostile.Echo)
 		f.Configure(ctx, map[string]any{

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/install/hostile"
 )
 
-var _ = Describe("From the previous release, under load without a call that fails", Label("release", "upgrade"), SpecPriority(1), func() {
+var _ = Describe("From the previous release, under load without failed calls", Label("release", "upgrade"), SpecPriority(1), func() {
 	It("the release is upgraded, its pools are replaced as documented, and it is rolled back", func(ctx context.Context) {
 		former, err := f.Previous(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -47,7 +47,7 @@ var _ = Describe("From the previous release, under load without a call that fail
 		Eventually(ctx, func(ctx context.Context) []string { return poolsOf(ctx, image) }).WithTimeout(replaced).WithPolling(time.Second).
 			ShouldNot(ContainElement(BeElementOf(before)))
 
-		By("going back")
+		By("rolling back")
 		Expect(f.Rollback(ctx)).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 200)
 		Expect(calls.Stop()).To(BeEmpty())

@@ -26,7 +26,7 @@ const executable = "ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.0"
 const serving = time.Minute
 
 var _ = Describe("From Porch's function runner to krmfn's and back, by the documented steps", Label("release"), SpecPriority(1), func() {
-	It("no new connection and no call fails, and Porch's function runner serves in the end", func(ctx context.Context) {
+	It("no connection and no call fails, and Porch's function runner serves at the end", func(ctx context.Context) {
 		porch := installPorch(ctx)
 		image := f.Push(ctx, hostile.Echo)
 		probe := f.NewProbe(ctx)
@@ -56,7 +56,7 @@ var _ = Describe("From Porch's function runner to krmfn's and back, by the docum
 		Expect(replicas(ctx)).To(BeEquivalentTo(2))
 		check()
 
-		By("keeping the objects with Porch's names, and replacing them by Porch's")
+		By("keeping the objects that have Porch's names, and replacing them with Porch's")
 		Expect(f.Apply(ctx, values(map[string]any{"keepPorchObjects": true}))).To(Succeed())
 		Expect(f.Evaluate(ctx, image)).To(Succeed())
 		long := make(chan error, 1)

@@ -42,7 +42,7 @@ var _ = Describe("The cluster", Label("smoke"), Ordered, ContinueOnFailure, func
 		}
 	})
 
-	It("runs a program from an image volume as another user than root", Label("image-volumes"), func(ctx context.Context) {
+	It("runs a program from an image volume as a user other than root", Label("image-volumes"), func(ctx context.Context) {
 		pod := restricted("image-volume", probe.Reference, "/volume/probe", "id")
 		pod.Spec.Volumes = []corev1.Volume{{Name: "program", VolumeSource: corev1.VolumeSource{
 			Image: &corev1.ImageVolumeSource{Reference: probe.Reference},
@@ -71,7 +71,7 @@ var _ = Describe("The cluster", Label("smoke"), Ordered, ContinueOnFailure, func
 		Expect(outputOf(ctx, pod)).To(ContainSubstring("set-labels"))
 	})
 
-	It("refuses pods that run as root", func(ctx context.Context) {
+	It("rejects pods that run as root", func(ctx context.Context) {
 		pod := restricted("root", probe.Reference, "/probe", "id")
 		pod.Spec.SecurityContext.RunAsNonRoot = new(false)
 		_, err := f.Client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})

@@ -23,7 +23,7 @@ import (
 )
 
 var _ = Describe("The machine's container engine", Label("smoke"), func() {
-	It("runs a function of several packages for krmfn, and keeps no container", func(ctx context.Context) {
+	It("runs a function for the packages of krmfn render, and keeps no container", func(ctx context.Context) {
 		dir := GinkgoT().TempDir()
 		krmfn, err := binaries.Built(binaries.Krmfn)
 		Expect(err).NotTo(HaveOccurred())

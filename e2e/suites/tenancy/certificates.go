@@ -32,7 +32,7 @@ import (
 
 func describeCertificates() {
 	Describe("With TLS between function runners and function pods", func() {
-		It("function pods answer certificates of their own installation's authority only", func(ctx context.Context) {
+		It("function pods accept only certificates of their installation's authority", func(ctx context.Context) {
 			image := push(ctx, shared)
 			Expect(a.Evaluate(ctx, image)).To(Succeed())
 			pods, err := a.FunctionPods(ctx, image)

@@ -18,8 +18,8 @@ import (
 )
 
 func describeNeighbors() {
-	Describe("Under the load of one installation, without a call that fails", func() {
-		It("the other has used up its quota and keeps calling", func(ctx context.Context) {
+	Describe("Under load on one installation, without failed calls", func() {
+		It("the other installation exceeds its quota and continues to call", func(ctx context.Context) {
 			image, another, refused := push(ctx, shared), push(ctx, shared), push(ctx, shared)
 			Expect(b.LimitPods(ctx, 0)).To(Succeed()) // The documented quota exceeds the capacity of this cluster.
 			DeferCleanup(func(ctx context.Context) { Expect(b.UnlimitPods(ctx)).To(Succeed()) })
@@ -35,7 +35,7 @@ func describeNeighbors() {
 			Expect(noise.Calls()).To(BeZero())
 		})
 
-		It("the other is uninstalled, and nothing of the one goes with it", func(ctx context.Context) {
+		It("the other installation is uninstalled, and all objects of the first stay", func(ctx context.Context) {
 			image := push(ctx, shared)
 			Expect(a.Evaluate(ctx, image)).To(Succeed())
 			Expect(b.Evaluate(ctx, image)).To(Succeed())

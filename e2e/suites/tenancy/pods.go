@@ -21,7 +21,7 @@ import (
 func describePods() {
 	Describe("Function pods of two installations", func() {
 		// Each installation may have one pod of the function. If the other installation's pod counted, the limit would allow none.
-		It("are neither adopted nor counted nor deleted by the other", func(ctx context.Context) {
+		It("are not adopted, counted or deleted by the other installation", func(ctx context.Context) {
 			image := push(ctx, shared)
 			Expect(a.Evaluate(ctx, image)).To(Succeed())
 			Expect(b.Evaluate(ctx, image)).To(Succeed())
@@ -40,7 +40,7 @@ func describePods() {
 			Expect(podsOf(ctx, b, image)).To(Equal(ofB))
 			Expect(watchB.Deleted(image)).To(BeEmpty())
 
-			By("having the pod janitor of one delete everything")
+			By("deleting all pods of one installation with its pod janitor")
 			everything := []string{"--all", "--grace=2s", "--qps=50"}
 			succeeded, log, err := b.RunJanitor(ctx, everything...)
 			Expect(err).NotTo(HaveOccurred())
@@ -48,7 +48,7 @@ func describePods() {
 			Eventually(ctx, podsOf).WithArguments(ctx, b, image).WithTimeout(fixture.Patience).Should(BeEmpty())
 			Expect(podsOf(ctx, a, image)).To(Equal(ofA))
 
-			By("having it try to delete what the other has")
+			By("trying to delete pods of the other installation")
 			succeeded, log, err = b.RunJanitor(ctx, append(everything, "--namespace="+a.Release.FunctionNamespace)...)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(succeeded).To(BeFalse())
@@ -59,7 +59,7 @@ func describePods() {
 			Expect(a.Evaluate(ctx, image)).To(Succeed())
 		})
 
-		It("run the images that the policy of their own installation permits", func(ctx context.Context) {
+		It("run the images that the policy of their installation allows", func(ctx context.Context) {
 			image, watch := push(ctx, a.Release.Namespace), b.Watch(ctx)
 			Expect(a.Evaluate(ctx, image)).To(Succeed())
 			err := b.Failure(ctx, image)

@@ -29,7 +29,7 @@ var functionConfigs = schema.GroupVersionResource{Group: "config.porch.kpt.dev",
 
 func describeRights() {
 	Describe("Service accounts of an installation", func() {
-		It("have none of the rights that those of the other have", func(ctx context.Context) {
+		It("have no permissions of the other installation's service accounts", func(ctx context.Context) {
 			accounts, err := b.Accounts(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(accounts).To(ContainElements(runnerAccount, "pod-janitor", "image-warmer"))
@@ -43,7 +43,7 @@ func describeRights() {
 			}
 		})
 
-		It("may do nothing with pods, Secrets and settings of the other, or of all namespaces", func(ctx context.Context) {
+		It("have no access to pods, Secrets and settings of the other installation, or of all namespaces", func(ctx context.Context) {
 			accounts, err := b.Accounts(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			for _, namespace := range []string{a.Release.Namespace, a.Release.FunctionNamespace, metav1.NamespaceAll} {
@@ -55,7 +55,7 @@ func describeRights() {
 			}
 		})
 
-		It("are refused by the API server", func(ctx context.Context) {
+		It("are rejected by the API server", func(ctx context.Context) {
 			image := push(ctx, shared)
 			Expect(a.Evaluate(ctx, image)).To(Succeed())
 			before := podsOf(ctx, a, image)
@@ -66,13 +66,13 @@ func describeRights() {
 			Expect(err).NotTo(HaveOccurred())
 			core, list := client.CoreV1(), metav1.ListOptions{}
 
-			By("having the token work at home")
+			By("using the token in its own namespace")
 			_, err = core.Pods(b.Release.FunctionNamespace).List(ctx, list)
 			Expect(err).NotTo(HaveOccurred())
 			_, err = core.Secrets(b.Release.Namespace).Get(ctx, podAuthority, metav1.GetOptions{})
 			Expect(err).NotTo(HaveOccurred())
 
-			By("using it elsewhere")
+			By("using it in other namespaces")
 			for what, try := range map[string]func() error{
 				"list all pods":         func() error { _, err := core.Pods(metav1.NamespaceAll).List(ctx, list); return err },
 				"list function runners": func() error { _, err := core.Pods(a.Release.Namespace).List(ctx, list); return err },
