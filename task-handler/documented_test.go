@@ -16,7 +16,7 @@ import (
 	taskhandlerv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/taskhandler/v1"
 )
 
-// The documented request gets the documented response, and the code in the documentation is that of the example.
+// The documented request gets the documented response, and the documented code is in the example.
 func TestDocumentation(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/controllers.md")

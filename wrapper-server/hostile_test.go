@@ -72,7 +72,7 @@ func TestHostileFunction(t *testing.T) {
 	}
 }
 
-// serveHostile runs a wrapper server with the hostile function, as nobody if the test is root, and returns its address.
+// serveHostile runs a wrapper server with the hostile function, as the user nobody if the test is root, and returns its address.
 func serveHostile(t *testing.T, environ ...string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "wrapper-server-*") //nolint:usetesting // the user nobody needs access, which a TempDir does not grant

@@ -27,7 +27,7 @@ import (
 	wrapperv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/wrapper/v1"
 )
 
-// guarded starts a server with TLS and returns its address and that of its health service.
+// guarded starts a server with TLS and returns its address and the address of its health service.
 func guarded(t testing.TB, authorities string) (address, health string) {
 	t.Helper()
 	health = freeAddress(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// porchNames maps the names of flags in Porch's documentation to those of the task handler.
+// porchNames maps names of flags in Porch's documentation to the names of the same flags here.
 var porchNames = map[string]string{
 	"function-runner-address":               "function-runner",
 	"function-runner-grpc-max-message-size": "max-request-body-size",

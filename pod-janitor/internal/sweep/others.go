@@ -42,7 +42,7 @@ func (s *sweeper) service(service *corev1.Service) Decision {
 	return Decision{Delete: true, Reason: Orphaned, Detail: "has no pod", Since: created}
 }
 
-// secretTTL is how long the pull secret stays after its last renewal. Function runners renew it every hour.
+// secretTTL is the time from the last renewal of the pull secret to its deletion. Function runners renew it every hour.
 const secretTTL = 24 * time.Hour
 
 // secret decides on the pull secret.

@@ -27,10 +27,10 @@ type Rules struct {
 	All bool
 }
 
-// Objects are the objects in the namespace. Services and Secret must have been listed before the pods. Otherwise those of new pods would
-// look orphaned.
+// Objects are the objects in the namespace. Services and Secret must have been listed before the pods. Otherwise, a Service of a new
+// pod would look orphaned.
 type Objects struct {
-	// Pods are all pods, including those of others, which may use the pull secret.
+	// Pods are all pods. Pods of other programs may use the pull secret.
 	Pods     []*corev1.Pod
 	Services []*corev1.Service
 	// Secret is the metadata of the pull secret; nil if it does not exist.
@@ -79,7 +79,7 @@ const (
 type Decision struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name"`
-	// UID and ResourceVersion are those of the listed object. The decision is void if the object has changed since.
+	// UID and ResourceVersion identify the listed object. If they have changed, the decision is invalid.
 	UID             types.UID `json:"uid"`
 	ResourceVersion string    `json:"-"`
 	// Image is the image of the function, as in calls; empty if it is unknown.

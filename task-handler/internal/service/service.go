@@ -29,7 +29,7 @@ type TaskHandler struct {
 	taskhandlerv1grpc.UnimplementedTaskHandlerServiceServer
 	// Renderer renders the packages of requests.
 	Renderer rendering.Renderer
-	// Budget is the memory budget for the packages of all calls. RenderStream reserves memory itself; the server has reserved that of other calls.
+	// Budget is the memory budget for the packages of all calls. RenderStream reserves memory itself; for other calls, the server has reserved it.
 	Budget *middleware.Budget
 	// Pressure receives the memory that calls use.
 	Pressure memory.Pressure

@@ -19,7 +19,7 @@ const MemoryPerByte = 40
 const (
 	// memoryPerLine is the memory of the YAML nodes of a line in bytes, with a reserve of a quarter.
 	memoryPerLine = 750
-	// memoryPerResource is the memory of a resource in bytes beyond that of its lines, such as that of its path annotations.
+	// memoryPerResource is the additional memory of a resource in bytes, for example for its path annotations.
 	memoryPerResource = 7500
 )
 
