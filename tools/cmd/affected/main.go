@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command affected prints the targets of the Makefile that check what differs from a branch: tests and lint of the modules that depend on
-// changed files, and the checks of the chart, the protos, the docs and the workflows.
+// Command affected prints the targets of the Makefile that check the files that differ from a commit: tests and lint of the modules that
+// depend on them, and the checks of the chart, the protos, the docs and the workflows.
 //
 //	affected [-root DIR] [-since COMMIT] MODULE...
 package main
@@ -30,8 +30,8 @@ func main() {
 
 func run(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("affected", flag.ContinueOnError)
-	root := flags.String("root", ".", "directory of the checkout")
-	since := flags.String("since", "", "`commit` to compare with (default: where origin/main, or else main, was left)")
+	root := flags.String("root", ".", "`directory` of the checkout")
+	since := flags.String("since", "", "`commit` to compare with (default: merge base with origin/main, or with main)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 	return err
 }
 
-// changed lists the files that differ from a commit: committed, uncommitted and new ones, with slashes.
+// changed returns the files that differ from a commit, including uncommitted and untracked files, with slashes.
 func changed(ctx context.Context, root, since string) ([]string, error) {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...)
@@ -75,9 +75,9 @@ func changed(ctx context.Context, root, since string) ([]string, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("find the commit to compare with, name it with SINCE: %w", err)
+		return nil, fmt.Errorf("find the commit to compare with: %w; set SINCE to a commit", err)
 	}
-	// A renamed file counts as two: the old name may be what others depend on.
+	// A renamed file counts as two files, because other modules can depend on the old name.
 	differing, err := git("diff", "-z", "--name-only", "--no-renames", strings.TrimSpace(base))
 	if err != nil {
 		return nil, err

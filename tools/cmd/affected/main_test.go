@@ -58,7 +58,7 @@ func TestRun(t *testing.T) {
 	targets("test/c test/d lint/c lint/d lint-workspace", "-since", "HEAD")
 
 	err := run(t.Context(), []string{"-root", dir, "-since", "nowhere"}, &bytes.Buffer{})
-	if err == nil || !strings.Contains(err.Error(), "name it with SINCE") {
+	if err == nil || !strings.Contains(err.Error(), "set SINCE") {
 		t.Errorf("run() with an unknown commit: error = %v, want one that says what to do", err)
 	}
 }

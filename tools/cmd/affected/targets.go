@@ -11,9 +11,9 @@ import (
 
 // rule is what a changed file affects, in addition to its own module and the modules that depend on that one.
 type rule struct {
-	// file is a pattern of path.Match for the file's name, or, with a slash at the end, a directory.
+	// file is a pattern of path.Match for the name of the file. A pattern with a trailing slash is a directory.
 	file string
-	// modules have tests that read the file. checks are targets of the Makefile.
+	// modules are modules whose tests read the file. checks are targets of the Makefile.
 	modules, checks []string
 }
 
@@ -51,7 +51,7 @@ func matches(pattern, file string) bool {
 	return matched && err == nil
 }
 
-// targets returns the targets that check changed files, tests before lint.
+// targets returns the targets that check the changed files, tests first.
 func (c *checkout) targets(files []string) ([]string, error) {
 	compiled, reading := map[string]bool{}, map[string]bool{}
 	var checks []string

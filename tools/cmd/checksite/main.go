@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command checksite checks the built documentation site in a directory: links lead to files and anchors that exist, and no page loads
-// anything from elsewhere.
+// Command checksite checks the built documentation site in a directory: links must lead to existing files and anchors, and pages must not load
+// files from other hosts.
 package main
 
 import (
@@ -40,11 +40,11 @@ var (
 	attribute = regexp.MustCompile(`\s(id|href|src)="([^"]*)"`)
 )
 
-// page is what other pages may link to, and what it links to itself.
+// page holds the anchors and the links of a page.
 type page struct {
 	ids   []string
 	links []string
-	// loads are addresses that a browser requests without being asked to.
+	// loads are the URLs that a browser requests to show the page.
 	loads []string
 }
 
@@ -55,7 +55,7 @@ func check(site fs.FS) ([]string, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, errors.New("there are no pages: build the site first")
+		return nil, errors.New("the site has no pages: build it first")
 	}
 	pages := map[string]page{}
 	for _, name := range names {
@@ -68,13 +68,13 @@ func check(site fs.FS) ([]string, error) {
 	var problems []string
 	for name, p := range pages {
 		for _, link := range append(p.links, p.loads...) {
-			if problem := wrong(site, pages, name, link); problem != "" {
+			if problem := problemOf(site, pages, name, link); problem != "" {
 				problems = append(problems, fmt.Sprintf("%s: %s: %s", name, link, problem))
 			}
 		}
 		for _, load := range p.loads {
 			if u, err := url.Parse(load); err == nil && u.Host != "" {
-				problems = append(problems, fmt.Sprintf("%s: %s: a page must load nothing from elsewhere", name, load))
+				problems = append(problems, fmt.Sprintf("%s: %s: the page loads a file from another host", name, load))
 			}
 		}
 	}
@@ -100,8 +100,8 @@ func parse(text string) page {
 	return p
 }
 
-// wrong says what is wrong with a link of a page to the same site; "" for links that lead elsewhere.
-func wrong(site fs.FS, pages map[string]page, from, link string) string {
+// problemOf returns the problem of a link, or "". It does not check links to other sites.
+func problemOf(site fs.FS, pages map[string]page, from, link string) string {
 	u, err := url.Parse(link)
 	if err != nil {
 		return err.Error()
@@ -114,7 +114,7 @@ func wrong(site fs.FS, pages map[string]page, from, link string) string {
 		file = strings.TrimPrefix(path.Join("/", path.Dir(from), u.Path), "/")
 	}
 	if _, err := fs.Stat(site, file); err != nil {
-		return "there is no such file"
+		return "the file does not exist"
 	}
 	if u.Fragment != "" && !slices.Contains(pages[file].ids, u.Fragment) {
 		return "the page has no such anchor"

@@ -26,15 +26,15 @@ func TestCheck(t *testing.T) {
 	}
 	want := []string{
 		"index.html: #gone: the page has no such anchor",
-		"index.html: gone.html: there is no such file",
-		"index.html: gone.svg: there is no such file",
-		"index.html: https://cdn.example.org/x.js: a page must load nothing from elsewhere",
+		"index.html: gone.html: the file does not exist",
+		"index.html: gone.svg: the file does not exist",
+		"index.html: https://cdn.example.org/x.js: the page loads a file from another host",
 		"index.html: page.html#gone: the page has no such anchor",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+		t.Errorf("check() (-want +got):\n%s", diff)
 	}
 	if _, err := check(fstest.MapFS{}); err == nil {
-		t.Error("a site without pages is no error")
+		t.Error("check() of a site without pages succeeded, want an error")
 	}
 }

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command fuzz runs the fuzz targets of modules, one after the other, and prints how many inputs each has run. A target that
-// fails leaves its input below testdata/fuzz and does not keep the others from running.
+// Command fuzz runs the fuzz targets of modules one at a time, and prints the number of inputs of each. The input of a target that fails is
+// below testdata/fuzz. The other targets still run.
 //
 //	fuzz [-root DIR] [-match REGEXP] [-time DURATION|COUNTx] [-list] MODULE...
 package main
@@ -39,10 +39,10 @@ func main() {
 
 func run(ctx context.Context, args []string, w io.Writer) error {
 	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
-	root := flags.String("root", ".", "directory that has the modules")
-	match := flags.String("match", "", "run only targets whose `regexp` matches DIR/NAME; all if empty")
-	budget := flags.String("time", "10s", "how long each target runs, as a duration or, as in 1000000x, as a number of inputs")
-	list := flags.Bool("list", false, "print the targets as JSON, for the matrix of a workflow, and run none")
+	root := flags.String("root", ".", "`directory` of the checkout")
+	match := flags.String("match", "", "`regexp` that selects targets by DIR/NAME; empty selects all")
+	budget := flags.String("time", "10s", "`limit` of each target: a duration such as 10s, or a number of inputs such as 1000000x")
+	list := flags.Bool("list", false, "print the targets as JSON for the matrix of a workflow, without running them")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return err
 	}
 	if len(targets) == 0 {
-		return errors.New("there is no such fuzz target")
+		return errors.New("no fuzz target matches")
 	}
 	if *list {
 		return json.NewEncoder(w).Encode(map[string][]target{"include": targets})
@@ -64,7 +64,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 }
 
 type target struct {
-	Dir  string `json:"dir"` // of its package, below the root, with slashes
+	Dir  string `json:"dir"` // directory of the package, relative to the root, with slashes
 	Name string `json:"name"`
 }
 
@@ -72,7 +72,7 @@ func (t target) String() string { return t.Dir + "/" + t.Name }
 
 var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 
-// find lists the targets in modules that match, by module, path and place in the file.
+// find returns the matching targets in modules, in the order of modules, paths and declarations.
 func find(root string, modules []string, matching *regexp.Regexp) ([]target, error) {
 	var targets []target
 	for _, module := range modules {
@@ -107,7 +107,7 @@ func isModule(root, dir string) bool {
 	return err == nil
 }
 
-// fuzz runs targets and prints a table of their inputs.
+// fuzz runs the targets and prints a table with their numbers of inputs.
 func fuzz(ctx context.Context, root, budget string, targets []target, w io.Writer) error {
 	var failed []error
 	var lines bytes.Buffer
@@ -116,12 +116,12 @@ func fuzz(ctx context.Context, root, budget string, targets []target, w io.Write
 	for _, t := range targets {
 		fmt.Fprintln(w, t)
 		begin := time.Now()
-		var said bytes.Buffer
-		err := t.command(ctx, root, budget, io.MultiWriter(w, &said)).Run()
+		var output bytes.Buffer
+		err := t.command(ctx, root, budget, io.MultiWriter(w, &output)).Run()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		inputs, corpus := counts(said.Bytes())
+		inputs, corpus := counts(output.Bytes())
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", t, inputs, corpus, time.Since(begin).Round(time.Second))
 		if err != nil {
 			failed = append(failed, fmt.Errorf("%s: %w", t, err))
@@ -134,7 +134,7 @@ func fuzz(ctx context.Context, root, budget string, targets []target, w io.Write
 	return errors.Join(append(failed, err)...)
 }
 
-// command runs the target. Go would spend up to a minute on making each interesting input smaller, and most of a short run.
+// command returns the command that runs the target. Without -fuzzminimizetime, Go would spend most of a short run on minimizing inputs.
 func (t target) command(ctx context.Context, root, budget string, out io.Writer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.Name+"$", "-fuzztime", budget, "-fuzzminimizetime", "1x", ".")
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(t.Dir))
@@ -144,9 +144,9 @@ func (t target) command(ctx context.Context, root, budget string, out io.Writer)
 
 var counted = regexp.MustCompile(`execs: (\d+) .*\(total: (\d+)\)`)
 
-// counts are the numbers of inputs and of interesting ones as go test printed them last: 0 before it has run any.
-func counts(said []byte) (inputs, corpus string) {
-	all := counted.FindAllSubmatch(said, -1)
+// counts returns the latest number of inputs, and of inputs in the corpus, in the output of go test. Both are 0 if it has run none.
+func counts(output []byte) (inputs, corpus string) {
+	all := counted.FindAllSubmatch(output, -1)
 	if len(all) == 0 {
 		return "0", "0"
 	}

@@ -38,11 +38,11 @@ func TestEveryTargetRuns(t *testing.T) {
 	var out strings.Builder
 	err := run(t.Context(), []string{"-root", checkout(t), "-time", "100x", "m"}, &out)
 	if err == nil || !strings.Contains(err.Error(), "m/p/FuzzBad: exit status 1") || strings.Contains(err.Error(), "FuzzGood") {
-		t.Errorf("error is %v, want one of FuzzBad alone", err)
+		t.Errorf("run() error = %v, want an error of FuzzBad only", err)
 	}
 	want := regexp.MustCompile(`\nTARGET +INPUTS +CORPUS +TIME\nm/p/FuzzGood +\d{3,} +1 +\d+s\nm/p/FuzzBad +\d+ +\d+ +\d+s\n$`)
 	if !want.MatchString(out.String()) {
-		t.Errorf("output does not end in a table:\n%s", &out)
+		t.Errorf("output does not end with the table:\n%s", &out)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestList(t *testing.T) {
 	tests := map[string]struct{ match, want, err string }{
 		"all":    {"", `{"include":[{"dir":"m/p","name":"FuzzGood"},{"dir":"m/p","name":"FuzzBad"}]}` + "\n", ""},
 		"one":    {"p/FuzzG", `{"include":[{"dir":"m/p","name":"FuzzGood"}]}` + "\n", ""},
-		"none":   {"other", "", "no such fuzz target"},
+		"none":   {"other", "", "no fuzz target matches"},
 		"broken": {"(", "", "-match"},
 	}
 	for name, test := range tests {
@@ -63,7 +63,7 @@ func TestList(t *testing.T) {
 			var out strings.Builder
 			err := run(t.Context(), []string{"-root", root, "-list", "-match", test.match, "m"}, &out)
 			if (err == nil) != (test.err == "") || (err != nil && !strings.Contains(err.Error(), test.err)) {
-				t.Errorf("error is %v, want one with %q", err, test.err)
+				t.Errorf("run() error = %v, want %q", err, test.err)
 			}
 			if diff := cmp.Diff(test.want, out.String()); diff != "" {
 				t.Errorf("output (-want +got):\n%s", diff)
@@ -72,7 +72,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// checkout has one module with one package.
+// checkout creates a checkout with one module that has one package with fuzz targets.
 func checkout(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// convert reads an OpenAPI v2 document and writes one line per definition that is an object with fields, sorted by
-// name: the name, the kinds it is the schema of, and the schema, separated by tabs.
+// convert reads an OpenAPI v2 document and writes a line for each shared definition, sorted by name: the name, the kinds of the resource, and
+// the schema, separated by tabs.
 func convert(openAPI []byte, out io.Writer) error {
-	// The rest of the document describes paths; decoding it strictly would fail.
+	// The rest of the document describes paths. Decoding it strictly would fail.
 	var sections struct {
 		Definitions json.RawMessage `json:"definitions"`
 	}
@@ -25,7 +25,7 @@ func convert(openAPI []byte, out io.Writer) error {
 		return err
 	}
 	if len(sections.Definitions) == 0 {
-		return errors.New("it has no definitions")
+		return errors.New("the document has no definitions")
 	}
 	var all definitions
 	decoder := json.NewDecoder(bytes.NewReader(sections.Definitions))
@@ -57,13 +57,13 @@ func convert(openAPI []byte, out io.Writer) error {
 	return nil
 }
 
-// definitions are the types of an OpenAPI document by name.
+// definitions holds the types of an OpenAPI document by name.
 type definitions map[string]*definition
 
-// object converts a definition that has a line of its own. It allows null, as most fields that refer to it may be null.
+// object converts a shared definition. It allows null, because most fields that refer to it can be null.
 func (all definitions) object(def *definition) (*schema, error) {
 	if def.Type != "object" || def.Items != nil || def.AdditionalProperties != nil {
-		return nil, errors.New("want an object of named fields and nothing else")
+		return nil, errors.New("want an object with named fields only")
 	}
 	out := &schema{Type: []string{def.Type, "null"}, Required: def.Required, Properties: map[string]*schema{}}
 	for field, value := range def.Properties {
@@ -80,8 +80,7 @@ func (all definitions) object(def *definition) (*schema, error) {
 	return out, nil
 }
 
-// value converts what a field, a list or a map holds. Unless it is required it may be null, which the API server takes
-// for "not set".
+// value converts the value of a field, a list or a map. A value that is not required can be null, which the API server treats as unset.
 func (all definitions) value(def *definition, required bool) (*schema, error) {
 	switch {
 	case def == nil:
@@ -89,14 +88,14 @@ func (all definitions) value(def *definition, required bool) (*schema, error) {
 	case def.Ref != "":
 		return all.reference(def.Ref, required)
 	case def.shared():
-		return nil, errors.New("an object of named fields within another definition: want a reference to it")
+		return nil, errors.New("an object with named fields within another definition: want a reference")
 	}
 
 	out := &schema{Type: def.types()}
 	if len(out.Type) > 0 && !required {
 		out.Type = append(out.Type, "null")
 	}
-	if def.Format == "date-time" { // the only format of Kubernetes that JSON schema knows
+	if def.Format == "date-time" { // the only format that JSON Schema shares with Kubernetes
 		out.Format = def.Format
 	}
 	var err error
@@ -107,13 +106,13 @@ func (all definitions) value(def *definition, required bool) (*schema, error) {
 	return out, err
 }
 
-// reference converts a reference: to the name of an object, or to the schema of anything smaller in its place.
+// reference converts a reference: to the name of a shared definition, or to the schema of another definition.
 func (all definitions) reference(ref string, required bool) (*schema, error) {
 	name, local := strings.CutPrefix(ref, "#/definitions/")
 	target := all[name]
 	switch {
 	case !local || target == nil:
-		return nil, fmt.Errorf("reference %q leads nowhere", ref)
+		return nil, fmt.Errorf("reference %q has no target", ref)
 	case !target.shared():
 		return all.value(target, required)
 	case required:
@@ -123,8 +122,8 @@ func (all definitions) reference(ref string, required bool) (*schema, error) {
 	}
 }
 
-// definition is a schema of OpenAPI v2 with the fields that Kubernetes publishes. It is decoded strictly: a keyword that
-// is not listed here fails, as leaving it out unseen would make schemas that accept too much.
+// definition is a schema of OpenAPI v2 with the keywords that Kubernetes uses. Other keywords are errors, because schemas without them would
+// accept invalid resources.
 type definition struct {
 	Ref                  string                 `json:"$ref"`
 	Type                 string                 `json:"type"`
@@ -135,7 +134,7 @@ type definition struct {
 	AdditionalProperties *definition            `json:"additionalProperties"`
 	Kinds                []groupVersionKind     `json:"x-kubernetes-group-version-kind"`
 
-	// What no resource can violate on its own.
+	// These keywords do not restrict resources.
 	Description   json.RawMessage `json:"description"`
 	ListType      json.RawMessage `json:"x-kubernetes-list-type"`
 	ListMapKeys   json.RawMessage `json:"x-kubernetes-list-map-keys"`
@@ -145,21 +144,19 @@ type definition struct {
 	Unions        json.RawMessage `json:"x-kubernetes-unions"`
 }
 
-// shared tells whether the definition has a schema of its own that others refer to: whether it is an object with
-// fields, or a kind.
+// shared reports whether other schemas refer to the definition: whether it is an object with fields, or a kind.
 func (def *definition) shared() bool {
 	return len(def.Properties) > 0 || len(def.Kinds) > 0
 }
 
-// quantityName is the definition of quantities, such as 500m. quantityFormat marks it: unlike the other type of several
-// JSON types, it comes without a format.
+// quantityName is the name of the definition of quantities, such as 500m. The document has no format for them, so convert sets quantityFormat.
 const (
 	quantityName   = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 	quantityFormat = "quantity"
 )
 
-// types returns the JSON types of a value; none means any. OpenAPI v2 has no way to say that a value is one of several
-// types, so Kubernetes gives those the type string, although JSON numbers are as good.
+// types returns the JSON types of a value; nil means any. OpenAPI v2 allows one type only, so Kubernetes gives values that can also be numbers
+// the type string.
 func (def *definition) types() []string {
 	switch {
 	case def.Type == "":
@@ -173,7 +170,7 @@ func (def *definition) types() []string {
 	}
 }
 
-// kinds lists what the definition is the schema of, sorted, each as apiVersion/kind.
+// kinds returns the kinds of resources of a definition, as apiVersion/kind, sorted.
 func (def *definition) kinds() []string {
 	names := make([]string, 0, len(def.Kinds))
 	for _, gvk := range def.Kinds {
@@ -189,7 +186,7 @@ type groupVersionKind struct {
 	Kind    string `json:"kind"`
 }
 
-// apiVersion is the value of the field of that name in a resource.
+// apiVersion returns the value of the field apiVersion in a resource.
 func (gvk groupVersionKind) apiVersion() string {
 	if gvk.Group == "" {
 		return gvk.Version
@@ -197,7 +194,7 @@ func (gvk groupVersionKind) apiVersion() string {
 	return gvk.Group + "/" + gvk.Version
 }
 
-// schema is a JSON schema (draft 4) with the keywords that the conversion needs.
+// schema is a JSON schema (draft 4) with the keywords that the conversion uses.
 type schema struct {
 	Ref                  string             `json:"$ref,omitempty"`
 	AllOf                []*schema          `json:"allOf,omitempty"`
@@ -210,7 +207,7 @@ type schema struct {
 	AdditionalProperties *schema            `json:"additionalProperties,omitempty"`
 }
 
-// allow adds a value to those that a field may have. It does nothing if the object has no such field.
+// allow adds an allowed value of a field. It does nothing if the object lacks the field.
 func (s *schema) allow(field, value string) {
 	if sub := s.Properties[field]; sub != nil && !slices.Contains(sub.Enum, value) {
 		sub.Enum = append(sub.Enum, value)

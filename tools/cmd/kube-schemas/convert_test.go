@@ -11,7 +11,7 @@ import (
 
 const (
 	meta = "io.k8s.apimachinery.pkg."
-	// frog has a field of every kind that Kubernetes has.
+	// frog is a document with a field of every kind in the Kubernetes document.
 	frog = `{"paths": {"/": {"any": "thing"}}, "definitions": {
 	"frog": {
 		"description": "A frog.", "type": "object", "required": ["tongue", "colour", "port", "born"],
@@ -61,42 +61,42 @@ tongue		{"type":["object","null"],"properties":{"spare":{"$ref":"tongue"}}}
 
 func TestConvert(t *testing.T) {
 	t.Parallel()
-	for range 10 { // the order of maps must not show
+	for range 10 { // the result must not depend on the order of maps
 		var got bytes.Buffer
 		if err := convert([]byte(frog), &got); err != nil {
 			t.Fatal(err)
 		}
 		if got.String() != frogLines {
-			t.Fatalf("got:\n%s\nwant:\n%s", got.String(), frogLines)
+			t.Fatalf("convert() wrote:\n%s\nwant:\n%s", got.String(), frogLines)
 		}
 	}
 }
 
-func TestConvertRefuses(t *testing.T) {
+func TestConvertErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ document, want string }{
-		"what is no JSON":         {"<html>", "invalid character"},
-		"no definitions":          {`{"paths": {}}`, "it has no definitions"},
-		"keywords it cannot keep": {`{"definitions": {"a": {"type": "string", "pattern": "x"}}}`, `unknown field "pattern"`},
+		"no JSON":         {"<html>", "invalid character"},
+		"no definitions":  {`{"paths": {}}`, "the document has no definitions"},
+		"unknown keyword": {`{"definitions": {"a": {"type": "string", "pattern": "x"}}}`, `unknown field "pattern"`},
 		"references elsewhere": {
 			`{"definitions": {"a": {"type": "object", "properties": {"b": {"$ref": "b.json"}}}}}`,
-			`definition a: field b: reference "b.json" leads nowhere`,
+			`definition a: field b: reference "b.json" has no target`,
 		},
 		"references to nothing": {
 			`{"definitions": {"a": {"type": "object", "properties": {"b": {"items": {"$ref": "#/definitions/b"}}}}}}`,
-			`definition a: field b: reference "#/definitions/b" leads nowhere`,
+			`definition a: field b: reference "#/definitions/b" has no target`,
 		},
 		"objects within objects": {
 			`{"definitions": {"a": {"type": "object", "properties": {"b": {"properties": {"c": {}}}}}}}`,
-			"definition a: field b: an object of named fields within another definition",
+			"definition a: field b: an object with named fields within another definition",
 		},
-		"fields of what is no object": {
+		"fields of an array": {
 			`{"definitions": {"a": {"type": "array", "properties": {"b": {}}}}}`,
-			"definition a: want an object of named fields and nothing else",
+			"definition a: want an object with named fields only",
 		},
 		"kinds that are a map": {
 			`{"definitions": {"a": {"type": "object", "additionalProperties": {}, "x-kubernetes-group-version-kind": [{}]}}}`,
-			"definition a: want an object of named fields and nothing else",
+			"definition a: want an object with named fields only",
 		},
 	}
 	for name, test := range tests {
@@ -105,13 +105,13 @@ func TestConvertRefuses(t *testing.T) {
 			var got bytes.Buffer
 			err := convert([]byte(test.document), &got)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("error = %v, want %q in it", err, test.want)
+				t.Errorf("convert() error = %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-func TestRunWantsItsFlags(t *testing.T) {
+func TestRunFlagErrors(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
 		"none":         {},
@@ -123,7 +123,7 @@ func TestRunWantsItsFlags(t *testing.T) {
 			t.Parallel()
 			var stderr bytes.Buffer
 			if err := run(t.Context(), args, &stderr); err == nil {
-				t.Error("no error")
+				t.Errorf("run(%v) succeeded, want an error", args)
 			}
 		})
 	}

@@ -1,18 +1,18 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube-schemas writes the JSON schemas of a Kubernetes release's resources, as one text file.
+// Command kube-schemas writes the JSON schemas of a Kubernetes release's resources to a text file.
 //
-// It reads the OpenAPI v2 document that the Go module k8s.io/kubernetes carries (api/openapi-spec/swagger.json), which
-// it gets with "go mod download", and writes the format that package functions/kubeconform/schemas documents and embeds.
-// The same release gives the same bytes, so that a check can generate again and compare.
+// It downloads the Go module k8s.io/kubernetes with "go mod download", reads its OpenAPI v2 document (api/openapi-spec/swagger.json), and writes
+// the format that package functions/kubeconform/schemas documents and embeds. Equal releases give equal files, so lint can generate the file
+// again and compare.
 //
 //	kube-schemas -version v1.36.3 -sum h1:… -out kubernetes.tsv
 //
-// The schemas that openapi2jsonschema makes are published in no Go module, and are far larger: each file repeats all
-// that it refers to.
+// No Go module contains the schemas of openapi2jsonschema, and they are much larger, because each file contains copies of all schemas that it
+// refers to.
 //
-// The sum is the module's in the Go checksum database: other content under the same version is refused.
+// The flag -sum is the module's checksum in the Go checksum database. Other content is an error.
 package main
 
 import (
@@ -39,18 +39,18 @@ func main() {
 	}
 }
 
-// run does what the arguments ask for; what the flag package has to say goes to stderr.
+// run parses the arguments and writes the file. Messages of the flag package go to stderr.
 func run(ctx context.Context, args []string, stderr io.Writer) error {
 	flags := flag.NewFlagSet("kube-schemas", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	version := flags.String("version", "", "version of the module k8s.io/kubernetes, such as v1.36.3")
-	sum := flags.String("sum", "", "checksum of that module, in the form of go.sum (h1:…)")
-	out := flags.String("out", "", "file to write")
+	version := flags.String("version", "", "`version` of the module k8s.io/kubernetes, such as v1.36.3")
+	sum := flags.String("sum", "", "`checksum` of the module in go.sum files (h1:…)")
+	out := flags.String("out", "", "`file` to write")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if *version == "" || *sum == "" || *out == "" || flags.NArg() > 0 {
-		return errors.New("want the flags -version, -sum and -out, and nothing else")
+		return errors.New("set the flags -version, -sum and -out, without arguments")
 	}
 
 	spec, err := openAPI(ctx, *version, *sum)
@@ -65,19 +65,19 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	return os.WriteFile(*out, text.Bytes(), 0o644)
 }
 
-// kubernetesModule holds the OpenAPI document. It is downloaded rather than required by go.mod: its own go.mod names
-// staging modules that exist only inside its repository.
+// kubernetesModule is the module with the OpenAPI document. go.mod cannot require it, because it requires modules that exist only in its own
+// repository.
 const kubernetesModule = "k8s.io/kubernetes"
 
-// openAPI returns the OpenAPI v2 document of a Kubernetes release, from the Go module cache or, when it is not there,
-// through the Go module proxy. The error says so when the module's checksum is another than sum.
+// openAPI returns the OpenAPI v2 document of a Kubernetes release, from the module cache or the module proxy. It returns an error if the
+// module has another checksum.
 func openAPI(ctx context.Context, version, sum string) ([]byte, error) {
 	module := kubernetesModule + "@" + version
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
 	cmd.Stderr = os.Stderr
 	reply, err := cmd.Output()
 
-	// On a failure the reply is JSON too, and says more than the exit code.
+	// After a failure, the output is JSON with the reason.
 	var got struct{ Dir, Sum, Error string }
 	if jsonErr := json.Unmarshal(reply, &got); err == nil {
 		err = jsonErr

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestRun runs the command with a stand-in for the go command, which answers as that does.
+// TestRun replaces the go command with a script that prints the same kind of output.
 func TestRun(t *testing.T) {
 	module, bin := t.TempDir(), t.TempDir()
 	spec := filepath.Join(module, "api", "openapi-spec", "swagger.json")
@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 	const command = `test "$*" = "mod download -json k8s.io/kubernetes@v1.2.3" || exit 9; `
 	tests := map[string]struct {
 		goCommand string
-		want      string // the error, or what is written
+		want      string // the error, or the content of the file
 		fails     bool
 	}{
 		"good": {
@@ -43,7 +43,7 @@ func TestRun(t *testing.T) {
 			want:      "download k8s.io/kubernetes@v1.2.3: not found",
 			fails:     true,
 		},
-		"no answer": {
+		"failure without output": {
 			goCommand: `exit 3`,
 			want:      "download k8s.io/kubernetes@v1.2.3: exit status 3",
 			fails:     true,
@@ -64,7 +64,7 @@ func TestRun(t *testing.T) {
 		err := run(t.Context(), []string{"-version", "v1.2.3", "-sum", "h1:good", "-out", out}, &stderr)
 		if test.fails {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s: error = %v, want %q in it", name, err, test.want)
+				t.Errorf("%s: run() error = %v, want %q", name, err, test.want)
 			}
 			continue
 		}

@@ -1,8 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutate tests tests: it breaks code of the core in one place at a time, and runs the tests of the package, which must fail. It
-// does not change the checkout. It fails if a package's tests find less than 95 % of its mutations, or if a mutation cannot be made.
+// Command mutate measures whether tests detect defects. It breaks code of the core in one place at a time, and runs the tests of the package,
+// which must fail. It does not change the checkout. It fails if the tests of a package detect less than 95% of its mutations, or if a mutation
+// does not apply.
 //
 //	mutate [-root DIR] [-match REGEXP]
 package main
@@ -22,8 +23,8 @@ import (
 	"time"
 )
 
-// leastKilled is the percentage of a package's mutations that its tests must find.
-const leastKilled = 95
+// minKilled is the percentage of a package's mutations that its tests must detect.
+const minKilled = 95
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -37,8 +38,8 @@ func main() {
 
 func run(ctx context.Context, args []string, w io.Writer, tables []table) error {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
-	root := flags.String("root", ".", "directory of the checkout")
-	match := flags.String("match", "", "make only mutations whose `regexp` matches FILE: BREAKS; all if empty")
+	root := flags.String("root", ".", "`directory` of the checkout")
+	match := flags.String("match", "", "`regexp` that selects mutations by FILE: EFFECT; empty selects all")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -55,30 +56,30 @@ func run(ctx context.Context, args []string, w io.Writer, tables []table) error 
 	}
 	tables = selected(tables, matching)
 	if len(tables) == 0 {
-		return errors.New("there is no such mutation")
+		return errors.New("no mutation matches")
 	}
 	return mutate(ctx, dir, tables, w)
 }
 
-// mutate makes all mutations, one after the other, and prints what comes of each, and a table of the packages.
+// mutate applies the mutations one at a time, and prints the outcome of each and a table of the packages.
 func mutate(ctx context.Context, root string, tables []table, w io.Writer) error {
 	scratch, err := os.MkdirTemp("", "krmfn-mutate-*")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(scratch) //nolint:errcheck // the system removes temporary files, too
+	defer os.RemoveAll(scratch) //nolint:errcheck // it is a temporary directory
 	var failed []error
 	var lines bytes.Buffer
 	summary := tabwriter.NewWriter(&lines, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(summary, "PACKAGE\tMUTATIONS\tKILLED\tRATE")
 	for _, t := range tables {
-		// Tests that fail anyway would find any mutation.
+		// Tests that fail without a mutation would detect every mutation.
 		if result, err := t.test(ctx, root); err != nil {
 			return err
 		} else if result.outcome != survived {
 			return fmt.Errorf("the tests of %s fail without a mutation:\n%s", t.dir, result.output)
 		}
-		killedHere := 0
+		detected := 0
 		for _, m := range t.mutations {
 			begin := time.Now()
 			result, err := t.try(ctx, root, scratch, m)
@@ -88,15 +89,15 @@ func mutate(ctx context.Context, root string, tables []table, w io.Writer) error
 			fmt.Fprintf(w, "%-8s %4.0fs  %s%s\n", result.outcome, time.Since(begin).Seconds(), m.name(t.dir), result.by())
 			switch result.outcome {
 			case killed:
-				killedHere++
+				detected++
 			case broken:
 				failed = append(failed, fmt.Errorf("%s: does not compile:\n%s", m.name(t.dir), result.output))
 			}
 		}
-		rate := 100 * killedHere / len(t.mutations)
-		fmt.Fprintf(summary, "%s\t%d\t%d\t%d %%\n", t.dir, len(t.mutations), killedHere, rate)
-		if rate < leastKilled {
-			failed = append(failed, fmt.Errorf("%s: the tests find %d %% of the mutations, want at least %d %%", t.dir, rate, leastKilled))
+		rate := 100 * detected / len(t.mutations)
+		fmt.Fprintf(summary, "%s\t%d\t%d\t%d%%\n", t.dir, len(t.mutations), detected, rate)
+		if rate < minKilled {
+			failed = append(failed, fmt.Errorf("%s: the tests detect %d%% of the mutations, want at least %d%%", t.dir, rate, minKilled))
 		}
 	}
 	if err := summary.Flush(); err != nil {

@@ -29,7 +29,7 @@ import "testing"
 
 func TestLarger(t *testing.T) {
 	if got := larger(2, 1); got != 2 {
-		t.Errorf("larger(2, 1) = %d", got)
+		t.Errorf("larger(2, 1) = %d, want 2", got)
 	}
 }
 `
@@ -46,18 +46,18 @@ func TestRun(t *testing.T) {
 		mutations []mutation
 		args      []string
 		test      string
-		// out is a regular expression of the output, wantErr a part of each line of the error.
+		// out is a regular expression for the output. wantErr holds substrings of the error.
 		out     string
 		wantErr []string
 	}{
 		"killed": {
 			mutations: []mutation{found},
-			out:       `^killed +\d+s  m/p/p.go: the smaller one is returned \(TestLarger\)\n\nPACKAGE +MUTATIONS +KILLED +RATE\nm/p +1 +1 +100 %\n$`,
+			out:       `^killed +\d+s  m/p/p.go: the smaller one is returned \(TestLarger\)\n\nPACKAGE +MUTATIONS +KILLED +RATE\nm/p +1 +1 +100%\n$`,
 		},
 		"survived": {
 			mutations: []mutation{found, untested},
-			out:       `\nSURVIVED +\d+s  m/p/p.go: the first one is returned\n\nPACKAGE.*\nm/p +2 +1 +50 %\n$`,
-			wantErr:   []string{"m/p: the tests find 50 % of the mutations, want at least 95 %"},
+			out:       `\nSURVIVED +\d+s  m/p/p.go: the first one is returned\n\nPACKAGE.*\nm/p +2 +1 +50%\n$`,
+			wantErr:   []string{"m/p: the tests detect 50% of the mutations, want at least 95%"},
 		},
 		"does not compile": {
 			mutations: []mutation{invalid},
@@ -67,19 +67,19 @@ func TestRun(t *testing.T) {
 		"selected": {
 			mutations: []mutation{found, untested},
 			args:      []string{"-match", "p.go: the smaller"},
-			out:       `\nm/p +1 +1 +100 %\n$`,
+			out:       `\nm/p +1 +1 +100%\n$`,
 		},
-		"none is selected": {mutations: []mutation{found}, args: []string{"-match", "other"}, wantErr: []string{"no such mutation"}},
+		"none is selected": {mutations: []mutation{found}, args: []string{"-match", "other"}, wantErr: []string{"no mutation matches"}},
 		"text found twice": {
 			mutations: []mutation{{"p.go", "return", "panic(1); return", "everything"}, found},
-			wantErr:   []string{`m/p/p.go: everything: the file has "return" 2 times`},
+			wantErr:   []string{`m/p/p.go: everything: the file contains "return" 2 times`},
 		},
 		"text not found": {
 			mutations: []mutation{{"p.go", "a == b", "", "nothing"}, {"q.go", "a", "b", "nothing"}},
 			args:      []string{"-match", "other"},
-			wantErr:   []string{`m/p/p.go: nothing: the file has "a == b" 0 times`, "m/p/q.go: nothing: open "},
+			wantErr:   []string{`m/p/p.go: nothing: the file contains "a == b" 0 times`, "m/p/q.go: nothing: open "},
 		},
-		"nothing replaced":       {mutations: []mutation{{"p.go", "a > b", "a > b", "nothing"}}, wantErr: []string{"a replacement that differs"}},
+		"nothing replaced":       {mutations: []mutation{{"p.go", "a > b", "a > b", "nothing"}}, wantErr: []string{"a different replacement"}},
 		"tests that always fail": {mutations: []mutation{found}, test: "func TestOther(t *testing.T) { t.Error() }", wantErr: []string{"the tests of m/p fail without a mutation"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,19 +90,19 @@ func TestRun(t *testing.T) {
 			var out strings.Builder
 			err := run(t.Context(), append([]string{"-root", root}, tc.args...), &out, []table{{"m/p", []string{"."}, tc.mutations}})
 			if (err != nil) != (len(tc.wantErr) > 0) {
-				t.Errorf("run() = %v, want an error: %v", err, len(tc.wantErr) > 0)
+				t.Errorf("run() error = %v, want error: %t", err, len(tc.wantErr) > 0)
 			}
 			for _, want := range tc.wantErr {
 				if err != nil && !strings.Contains(err.Error(), want) {
-					t.Errorf("run() = %v, want %q in it", err, want)
+					t.Errorf("run() error = %v, want %q", err, want)
 				}
 			}
 			if !regexp.MustCompile(tc.out).MatchString(out.String()) {
-				t.Errorf("output is %q, want it to match %q", out.String(), tc.out)
+				t.Errorf("output = %q, want a match of %q", out.String(), tc.out)
 			}
 			for file, want := range files {
 				if got, err := os.ReadFile(filepath.Join(root, "m", file)); err != nil || string(got) != want {
-					t.Errorf("%s has changed, error %v (-want +got):\n%s", file, err, cmp.Diff(want, string(got)))
+					t.Errorf("ReadFile(%s) error = %v (-want +got):\n%s", file, err, cmp.Diff(want, string(got)))
 				}
 			}
 		})

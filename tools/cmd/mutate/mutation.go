@@ -18,27 +18,27 @@ import (
 	"syscall"
 )
 
-// tables are the mutations of all packages.
+// tables holds the mutations of all packages.
 var tables = []table{processMutations, childMutations, workerMutations, memoMutations, endpointMutations, poolMutations}
 
-// table has the mutations of one package.
+// table holds the mutations of one package.
 type table struct {
-	// dir is the directory of the package below the root, with slashes.
+	// dir is the directory of the package relative to the root, with slashes.
 	dir string
-	// tests are the packages whose tests must fail, as the go command takes them in dir. One of them is enough.
+	// tests are package patterns relative to dir. A failed test in one of the packages detects a mutation.
 	tests     []string
 	mutations []mutation
 }
 
-// mutation is a change of code that breaks something.
+// mutation is a change that breaks code.
 type mutation struct {
-	// file is the name of a file of the package. It has find exactly once, which replace takes the place of.
+	// file is a file of the package. It must contain find exactly once. The mutation replaces find with replace.
 	file, find, replace string
-	// breaks says what happens then.
-	breaks string
+	// effect describes the behaviour after the mutation.
+	effect string
 }
 
-func (m mutation) name(dir string) string { return path.Join(dir, m.file) + ": " + m.breaks }
+func (m mutation) name(dir string) string { return path.Join(dir, m.file) + ": " + m.effect }
 
 // apply returns the code of the mutated file.
 func (m mutation) apply(root, dir string) ([]byte, error) {
@@ -47,7 +47,7 @@ func (m mutation) apply(root, dir string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", m.name(dir), err)
 	}
 	if n := strings.Count(string(code), m.find); n != 1 || m.find == m.replace {
-		return nil, fmt.Errorf("%s: the file has %q %d times, want it once, and a replacement that differs", m.name(dir), m.find, n)
+		return nil, fmt.Errorf("%s: the file contains %q %d times, want once, and a different replacement", m.name(dir), m.find, n)
 	}
 	return []byte(strings.Replace(string(code), m.find, m.replace, 1)), nil
 }
@@ -56,7 +56,7 @@ func (m mutation) path(root, dir string) string {
 	return filepath.Join(root, filepath.FromSlash(dir), m.file)
 }
 
-// check returns an error for each mutation that cannot be made.
+// check returns an error for each mutation that does not apply.
 func check(root string, tables []table) error {
 	var failed []error
 	for _, t := range tables {
@@ -69,7 +69,7 @@ func check(root string, tables []table) error {
 	return errors.Join(failed...)
 }
 
-// selected returns the mutations whose names match, and no table without any.
+// selected returns the mutations whose names match, without empty tables.
 func selected(tables []table, matching *regexp.Regexp) (found []table) {
 	for _, t := range tables {
 		s := table{dir: t.dir, tests: t.tests}
@@ -85,7 +85,7 @@ func selected(tables []table, matching *regexp.Regexp) (found []table) {
 	return found
 }
 
-// try runs the tests with a mutation. It writes to the directory scratch.
+// try runs the tests with a mutation. The mutated file is in the directory scratch.
 func (t table) try(ctx context.Context, root, scratch string, m mutation) (result, error) {
 	code, err := m.apply(root, t.dir)
 	if err != nil {
@@ -107,7 +107,7 @@ type outcome string
 const (
 	killed   outcome = "killed"
 	survived outcome = "SURVIVED"
-	// broken is a mutation that does not compile.
+	// broken means that the mutated code does not compile.
 	broken outcome = "BROKEN"
 )
 
@@ -121,7 +121,7 @@ var (
 	failedTest  = regexp.MustCompile(`(?m)^\s*--- FAIL: \S+|^(panic|fatal error): .*`)
 )
 
-// by tells which test has failed first, in parentheses, or why all have.
+// by returns the first test that failed, or the panic, in parentheses.
 func (r result) by() string {
 	if r.outcome != killed {
 		return ""
@@ -129,12 +129,12 @@ func (r result) by() string {
 	return fmt.Sprintf(" (%s)", strings.TrimPrefix(strings.TrimSpace(string(failedTest.Find(r.output))), "--- FAIL: "))
 }
 
-// test runs the tests, with more flags of the go command. It ends what they leave behind when they fail.
+// test runs the tests with additional flags of the go command. It kills processes that failed tests leave behind.
 func (t table) test(ctx context.Context, root string, flags ...string) (result, error) {
 	args := slices.Concat([]string{"test", "-vet=off", "-failfast", "-timeout=120s"}, flags, t.tests)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(t.dir))
-	// Tests that draw their inputs draw the same ones each time, so that they always find a mutation or never do.
+	// With a fixed seed, property-based tests detect a mutation either always or never.
 	cmd.Env = append(os.Environ(), "RAPID_SEED=1", "RAPID_NOFAILFILE=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -3,12 +3,11 @@
 
 // Command protoc-gen-go-grpc-package is a protoc plugin that generates gRPC services into Go packages of their own.
 //
-// It runs the stock plugin, whose command line are its arguments, and has the services of a file in package foov1 end
-// up in package foov1grpc, in the directory foov1grpc beneath that of the file. The stock plugin has no option for it:
-// it always writes into the package of the messages, so that whoever uses a message links gRPC. Its generator cannot be
-// imported either: it is a package main.
+// Its arguments are the command line of protoc-gen-go-grpc. The services of a file in package foov1 are generated into package foov1grpc, in the
+// subdirectory foov1grpc. protoc-gen-go-grpc itself has no option for another package, so programs that use only messages would link gRPC. Its
+// generator cannot be imported, because it is in a main package.
 //
-// Use it with the option paths=source_relative; the options reach the stock plugin as they are.
+// Use the plugin with the option paths=source_relative. It passes all options to protoc-gen-go-grpc.
 package main
 
 import (
@@ -39,7 +38,7 @@ func main() {
 	}
 }
 
-// run answers the request on in with a response on out, made by the plugin that command starts.
+// run reads a request from in, generates code with the plugin command, and writes the response to out.
 func run(ctx context.Context, command []string, in io.Reader, out io.Writer) error {
 	if len(command) == 0 {
 		return errors.New("no arguments: give the command line of protoc-gen-go-grpc")
@@ -89,9 +88,8 @@ func generate(ctx context.Context, command []string, req *pluginpb.CodeGenerator
 	return resp, nil
 }
 
-// splitServices moves the services of every file to generate into a file of their own, which imports the first and has
-// another Go package, so that a generator qualifies the messages by itself. It returns the name of the original for
-// each new file.
+// splitServices moves the services of each file to a new file, which has another Go package and imports the original file. It returns the
+// names of the original files by the names of the new files.
 func splitServices(req *pluginpb.CodeGeneratorRequest) (map[string]string, error) {
 	wanted := req.GetFileToGenerate()
 	originals := make(map[string]string)
@@ -115,7 +113,7 @@ func splitServices(req *pluginpb.CodeGeneratorRequest) (map[string]string, error
 	return originals, nil
 }
 
-// serviceFile returns a file with the services of the given one, in the same proto package.
+// serviceFile returns a file with the services of a file, in the same proto package.
 func serviceFile(file *descriptorpb.FileDescriptorProto) (*descriptorpb.FileDescriptorProto, error) {
 	importPath, name, err := goPackage(file)
 	if err != nil {
@@ -130,11 +128,11 @@ func serviceFile(file *descriptorpb.FileDescriptorProto) (*descriptorpb.FileDesc
 	return services, nil
 }
 
-// goPackage splits the go_package option, "path", "path;name" or "path.with/base", into import path and name.
+// goPackage returns the import path and the package name in the option go_package, which is "path" or "path;name".
 func goPackage(file *descriptorpb.FileDescriptorProto) (importPath, name string, err error) {
 	importPath, name, found := strings.Cut(file.GetOptions().GetGoPackage(), ";")
 	if importPath == "" {
-		return "", "", fmt.Errorf("%s: option go_package is missing; set it, or turn on Buf's managed mode", file.GetName())
+		return "", "", fmt.Errorf("%s: option go_package is missing; set it, or enable managed mode in Buf", file.GetName())
 	}
 	if !found {
 		name = path.Base(importPath)
@@ -142,13 +140,13 @@ func goPackage(file *descriptorpb.FileDescriptorProto) (importPath, name string,
 	return importPath, name, nil
 }
 
-// restoreNames has generated code name the files that people wrote. The name goes into grpc.ServiceDesc.Metadata, where
-// server reflection looks the file up in the registry.
+// restoreNames replaces the names of new files in generated code with the names of the original files. Server reflection looks up the file in
+// grpc.ServiceDesc.Metadata.
 func restoreNames(resp *pluginpb.CodeGeneratorResponse, originals map[string]string) {
 	for _, file := range resp.GetFile() {
-		for made, original := range originals {
-			if path.Dir(file.GetName()) == path.Dir(made) {
-				file.Content = new(strings.ReplaceAll(file.GetContent(), made, original))
+		for name, original := range originals {
+			if path.Dir(file.GetName()) == path.Dir(name) {
+				file.Content = new(strings.ReplaceAll(file.GetContent(), name, original))
 			}
 		}
 	}

@@ -18,10 +18,10 @@ import (
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// stock is the command line of the plugin that is wrapped.
+// stock is the command line of protoc-gen-go-grpc.
 var stock = []string{"go", "tool", "protoc-gen-go-grpc"}
 
-// greeting is a file with a service: rpc Greet(Name) returns (stream Name), under a comment.
+// greeting returns a file with a service and a comment: rpc Greet(Name) returns (stream Name).
 func greeting(goPackage string) *descriptorpb.FileDescriptorProto {
 	return &descriptorpb.FileDescriptorProto{
 		Name:        new("acme/greeting/v1/greeting.proto"),
@@ -44,7 +44,7 @@ func greeting(goPackage string) *descriptorpb.FileDescriptorProto {
 	}
 }
 
-// messages is a file without services.
+// messages returns a file without services.
 func messages() *descriptorpb.FileDescriptorProto {
 	return &descriptorpb.FileDescriptorProto{
 		Name:        new("acme/title/v1/title.proto"),
@@ -67,10 +67,10 @@ func TestServicesGetTheirOwnPackage(t *testing.T) {
 
 			files := generated(t, greeting(test.goPackage), messages())
 			if len(files) != 1 {
-				t.Fatalf("got %d files, want the one that has a service", len(files))
+				t.Fatalf("got %d files, want 1", len(files))
 			}
 			if got, want := files[0].GetName(), test.dir+"/greeting_grpc.pb.go"; got != want {
-				t.Errorf("file is %s, want %s", got, want)
+				t.Errorf("name of the file = %s, want %s", got, want)
 			}
 
 			code := files[0].GetContent()
@@ -79,11 +79,11 @@ func TestServicesGetTheirOwnPackage(t *testing.T) {
 				t.Fatalf("generated code: %v\n%s", err, code)
 			}
 			if parsed.Name.Name != test.name {
-				t.Errorf("package is %s, want %s", parsed.Name.Name, test.name)
+				t.Errorf("package = %s, want %s", parsed.Name.Name, test.name)
 			}
 			importPath, _, _ := strings.Cut(test.goPackage, ";")
 			if !slices.ContainsFunc(parsed.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"`+importPath+`"` }) {
-				t.Errorf("the package of the messages, %s, is not imported", importPath)
+				t.Errorf("generated code does not import the package of the messages, %s", importPath)
 			}
 			for _, want := range []string{
 				"// source: acme/greeting/v1/greeting.proto\n",
@@ -99,7 +99,7 @@ func TestServicesGetTheirOwnPackage(t *testing.T) {
 	}
 }
 
-func TestFilesWithoutServicesYieldNothing(t *testing.T) {
+func TestFilesWithoutServicesAreSkipped(t *testing.T) {
 	t.Parallel()
 
 	if files := generated(t, messages()); len(files) != 0 {
@@ -128,13 +128,13 @@ func TestErrors(t *testing.T) {
 
 			err := run(t.Context(), test.command, bytes.NewReader(test.request), &bytes.Buffer{})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got error %v, want one that contains %q", err, test.want)
+				t.Errorf("run() error = %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-// request encodes a request to generate code for all files.
+// request returns an encoded request to generate code for all files.
 func request(t *testing.T, files ...*descriptorpb.FileDescriptorProto) []byte {
 	t.Helper()
 	req := &pluginpb.CodeGeneratorRequest{Parameter: new("paths=source_relative"), ProtoFile: files}
@@ -148,7 +148,7 @@ func request(t *testing.T, files ...*descriptorpb.FileDescriptorProto) []byte {
 	return data
 }
 
-// generated returns what the plugin generates for files.
+// generated returns the files that the plugin generates.
 func generated(t *testing.T, files ...*descriptorpb.FileDescriptorProto) []*pluginpb.CodeGeneratorResponse_File {
 	t.Helper()
 	var out bytes.Buffer
@@ -160,7 +160,7 @@ func generated(t *testing.T, files ...*descriptorpb.FileDescriptorProto) []*plug
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff("", resp.GetError()); diff != "" {
-		t.Fatalf("plugin reports an error: %s", diff)
+		t.Fatalf("error of the plugin: %s", diff)
 	}
 	return resp.GetFile()
 }
