@@ -24,25 +24,26 @@ BENCH_FLAGS ?=
 REPORTS  ?= e2e/bench/reports
 SINCE    ?=
 
-# The certificate bundle to put into images, where Debian and its derivatives have it. Without this file, images have no bundle.
+# The certificate bundle for images, at its path on Debian. If the file does not exist, images have no bundle.
 CA_BUNDLE ?= $(wildcard /etc/ssl/certs/ca-certificates.crt)
 
-# Build each module with the versions in its go.mod, as its importers do, and not with those that go.work selects.
+# Build each module with the versions in its go.mod, like its importers, and not with the versions in go.work.
 export GOWORK := off
 
-# Use the race detector only if there is a C compiler, which the detector needs and krmfn does not.
+# The race detector needs a C compiler. krmfn does not.
 RACE := $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
-# Compile programs, tests and tools with the same flags: what one target has compiled, in any checkout, the others need not compile again.
-# Without gRPC's trace pages, which nothing serves and which would add an HTML template engine to every function pod.
+# Compile programs, tests and tools with the same flags, so that all targets and checkouts share the build cache. The tag grpcnotrace excludes
+# gRPC's trace pages, which would add an HTML template engine to every function pod.
 export CGO_ENABLED := 0
 export GOFLAGS += -trimpath -buildvcs=false -tags=grpcnotrace
 
-# The tools of which tools/go.mod has the versions.
+# The tools whose versions are in tools/go.mod.
 TOOL := go -C tools tool
 
-# The tools that are built from the versions in their own go.mod files: what golangci-lint is built from decides what it finds, and their
-# requirements conflict with each other's and with those of krmfn. Dependabot does not know them: make outdated prints newer versions.
+# The tools that go run builds with the versions in their own go.mod files. The requirements of these tools conflict with each other and with
+# krmfn's, and the versions of its libraries affect what golangci-lint finds. Dependabot does not update them: make outdated prints the newest
+# versions.
 PINNED := github.com/golangci/golangci-lint/v2@v2.15.0 github.com/gohugoio/hugo@v0.160.1 helm.sh/helm/v4@v4.3.1 \
 	github.com/rhysd/actionlint@v1.7.12 golang.org/x/vuln@v1.8.0
 pinned = $(1)$(2)@$(lastword $(subst @, ,$(filter $(1)@%,$(PINNED))))
@@ -55,20 +56,20 @@ ACTIONLINT := $(GO_RUN) $(call pinned,github.com/rhysd/actionlint,/cmd/actionlin
 VULNCHECK := $(GO_RUN) $(call pinned,golang.org/x/vuln,/cmd/govulncheck)
 HELM4     := $(GO_RUN) $(call pinned,helm.sh/helm/v4,/cmd/helm)
 
-# The path of Helm 4 in the build cache, where the first command puts it.
+# A command substitution for the path of Helm 4 in the build cache. The first command builds it.
 HELM4_PATH = $$($(HELM4) version >/dev/null && $(subst go run,go run -exec echo,$(HELM4)))
 
-# The end-to-end suites, in PROCS processes, each of which has an installation of its own in the cluster.
+# Runs the end-to-end suites in PROCS processes. Each process has its own installation in the cluster.
 GINKGO = HELM4=$(HELM4_PATH) go -C e2e tool ginkgo run --tags e2e,grpcnotrace --procs="$(PROCS)" --fail-on-empty --poll-progress-after=3m $(if $(CI),--no-color) --label-filter="$(LABELS)" $(if $(FOCUS),--focus="$(FOCUS)")
 
 # Static, stripped and reproducible binaries.
 LDFLAGS  := -s -w -X github.com/krmfn/krmfn/internal/server/version.release=$(VERSION)
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)" -tags grpcnotrace
 
-# The commit that benchmarks measure. The first of them changes a report.
+# The commit that benchmarks measure. Changed reports do not count as changes, because each benchmark writes one.
 MEASURED = $(shell git rev-parse --short HEAD; git diff --quiet HEAD -- ':!e2e/bench/reports' || echo and uncommitted changes)
 
-# The modules with concurrent code, whose tests run with the race detector. It needs all their dependencies compiled once more.
+# The modules with concurrent code. Their tests run with the race detector, for which Go compiles all dependencies again.
 RACE_MODULES := . internal/providers wrapper-server function-runner pod-janitor image-warmer task-handler krmfn
 
 # Selects the packages that have tests, because go test prints a line for each package without tests.
@@ -103,7 +104,7 @@ $(COMMANDS:%=build/%): build/%:
 	@echo "build $(@F)"
 	@cd $* && $(GO_BUILD) -o $(CURDIR)/bin/ .
 
-# A second executable of the curated functions, without those whose libraries start slowly.
+# The second executable of the curated functions excludes functions whose libraries start slowly.
 build/functions-light:
 	@echo "build $(@F)"
 	@cd functions/cmd/functions && $(GO_BUILD),light -o $(CURDIR)/bin/$(@F) .
@@ -111,7 +112,7 @@ build/functions-light:
 images: $(ARCHES:%=build-linux/%) ## Build the container images into build/images/, without Docker
 	@go -C tools run ./release/cmd/images --binaries $(CURDIR)/build/linux --out $(CURDIR)/build/images \
 		--registry $(REGISTRY) --version $(VERSION) --ca-bundle "$(CA_BUNDLE)" $(ARCHES)
-# bin has the programs for this machine, and linking them twice would take a minute.
+# bin has the programs for this machine. Linking them again would take a minute.
 $(ARCHES:%=build-linux/%): build-linux/%:
 	@mkdir -p build/linux/$*
 	@$(if $(filter linux/$*,$(HOST)),$(MAKE) --no-print-directory build && cp $(PROGRAMS:%=bin/%) build/linux/$*/,$(call cross-build,$*))
@@ -127,17 +128,17 @@ endef
 ##@ Check
 
 .PHONY: test check bench bench-go fuzz fuzz-targets mutate vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows lint-site $(MODULES:%=test/%) $(MODULES:%=lint/%)
-test: ## Test all modules, those with concurrent code with the race detector (one module: make test/krmfn; the one of services and internal: make test/.)
-	@$(MAKE) --no-print-directory -j 2 $(MODULES:%=test/%) # the tests of a module wait for each other at its end
+test: $(MODULES:%=test/%) ## Test all modules, with the race detector for concurrent code (one module: make test/krmfn; services and internal: make test/.)
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
 $(RACE_MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
 $(RACE_MODULES:%=test/%): DETECT := $(RACE)
-# No results are reused: the go command does not notice changes of docs, charts, examples and programs that tests read. make lint vets.
+# Do not reuse results, because the go command does not detect changes of docs, charts, examples and programs that tests read. Do not vet,
+# because make lint does.
 $(MODULES:%=test/%): test/%:
 	@echo "test $*"
 	@go -C $* test -count 1 -vet off $(DETECT) $$(go -C $* list -f '$(TESTED)' ./...)
 
-check: ## Test and lint what the files that differ from main can affect (from another commit: SINCE=HEAD~1)
+check: ## Test and lint the modules that depend on files that differ from main (from another commit: SINCE=HEAD~1)
 	@targets=$$(go -C tools run ./cmd/affected -root $(CURDIR) -since '$(SINCE)' $(MODULES)) || exit 1; \
 	if [ -n "$$targets" ]; then echo "make $$targets"; $(MAKE) --no-print-directory $$targets; else echo "There is nothing to check."; fi
 
@@ -167,7 +168,7 @@ $(MODULES:%=lint/%): lint/%:
 lint-workspace: # all modules at once, because each affects the versions of the others
 	@mkdir -p build && cat $(MODULE_FILES) >build/modules.txt
 	$(MAKE) --no-print-directory tidy
-	GOWORK= go list -export $(WORKSPACE) >/dev/null # compiles, and links nothing
+	GOWORK= go list -export $(WORKSPACE) >/dev/null # compiles without linking
 	@cat $(MODULE_FILES) | diff build/modules.txt - # if they differ, commit the updated files
 	GOOS=darwin go -C krmfn list -export . >/dev/null # the command also runs on macOS
 
@@ -183,8 +184,8 @@ lint-site: docs # in a browser; if there is none, root installs Debian's Chromiu
 	go -C e2e test ./docs/site -count=1 -tags e2e,grpcnotrace # pictures are in build/site
 
 # Not part of lint: it queries https://vuln.go.dev, and a new entry there must not fail an unrelated change.
-# The programs are built as for the images, but with symbols, which tell govulncheck what is called. Apart from its program, an image has
-# only certificates.
+# The programs are built as for images, but with symbols, which govulncheck uses to find called functions. The only other content of images is
+# certificates.
 vulncheck: ## Check the code of all modules, and the programs of the images, for known vulnerabilities
 	@for m in $(MODULES); do echo "vulncheck $$m"; (cd $$m && $(VULNCHECK) ./...) || exit 1; done
 	@for c in $(COMMANDS); do \
@@ -290,7 +291,7 @@ clean: ## Delete bin, build and .deps
 
 ##@ Release
 
-# RELEASE is the tag in git: vX.Y.Z or NAME/vX.Y.Z. Empty means the chart's version in versions.yaml, which also pins the version of Go for
+# RELEASE is the git tag: vX.Y.Z or NAME/vX.Y.Z. Empty means the chart's version in versions.yaml. That file also pins the version of Go for
 # releases.
 release-dry-run publish: export GOTOOLCHAIN = go$(shell sed -n 's/^go: //p' versions.yaml)
 

@@ -106,7 +106,7 @@ func TestMaxRenderTime(t *testing.T) {
 	}
 }
 
-func TestCallIsCanceled(t *testing.T) {
+func TestCallerDisconnects(t *testing.T) {
 	t.Parallel()
 	runner, address, _ := startRunner(t)
 	handler := client(t, func(o *options.Options) { o.FunctionRunner, o.Limits.MaxConcurrent, o.Limits.MaxQueued = address, 1, 0 })

@@ -77,8 +77,8 @@ func dashboardWithout(t *testing.T, text string) (dashboard map[string]any, name
 // grafanaUID matches the uids that Grafana accepts.
 var grafanaUID = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`)
 
-// Grafana can show the dashboards of all installations in a cluster: they differ only in the fields by which Grafana and its sidecar
-// identify them. An upgrade does not change these fields.
+// Grafana can show the dashboards of all installations in a cluster: they differ only in the fields that identify them to Grafana and
+// its sidecar. An upgrade does not change these fields.
 func TestDashboardsOfInstallations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(chartDir(t), "dashboards", "krmfn.json"))

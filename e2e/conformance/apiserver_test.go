@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
 )
 
-// apiServer implements the part of the Kubernetes API that a function runner needs to check tokens and to create pods. There are no pods:
+// apiServer implements the part of the Kubernetes API that a function runner needs to check tokens and to create pods. It has no pods:
 // it sends the image of each pod to created, and rejects the pod.
 type apiServer struct {
 	*httptest.Server

@@ -84,8 +84,8 @@ func TestMetricsOverTLS(t *testing.T) {
 	})
 }
 
-// Metrics of all servers contain nothing of packages, and no names that callers make up. Their size is independent of the number of such names.
-func TestMetricsHaveNothingOfCallers(t *testing.T) {
+// Metrics of all servers exclude the content of packages and names that callers choose. Their size does not depend on the number of names.
+func TestMetricsExcludeCallerData(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		// start starts a server that exports metrics at a port, and returns its address.

@@ -121,7 +121,7 @@ func TestHostileFunctions(t *testing.T) {
 }
 
 // Cancelling a call kills its process.
-func TestCallerGoesAway(t *testing.T) {
+func TestCallerDisconnects(t *testing.T) {
 	t.Parallel()
 	runner, client := startRunner(t)
 	ctx, cancel := context.WithCancel(t.Context())

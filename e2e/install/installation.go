@@ -39,7 +39,7 @@ type Installation struct {
 	addresses map[string]string // address by name of the NodePort Service
 }
 
-// Step runs a long operation do, tells people what it does, and returns its error.
+// Step prints the description of a long operation, runs do, and returns its error.
 type Step func(what string, do func() error) error
 
 // Open connects to the cluster that make cluster created and pins krmfn's images in its registry. It installs nothing. The installation
@@ -121,7 +121,7 @@ func (i *Installation) Adopt(ctx context.Context, values map[string]any) error {
 	})
 }
 
-// AdoptUnready is Adopt with values of which the test knows that no function runner becomes ready. It does not wait for one.
+// AdoptUnready is like Adopt, but does not wait for a ready function runner. It is for values with which none becomes ready.
 func (i *Installation) AdoptUnready(ctx context.Context, values map[string]any) error {
 	return i.step("adopt what is there, and do not wait", func() error {
 		adopting := i.helm

@@ -77,7 +77,7 @@ func (i *Installation) awaitControlPlane(ctx context.Context) error {
 		for _, name := range []string{"kube-controller-manager", "kube-scheduler"} {
 			lease, err := i.Client.CoordinationV1().Leases("kube-system").Get(ctx, name, metav1.GetOptions{})
 			if err != nil || !lease.Spec.RenewTime.After(begin) {
-				return false, nil //nolint:nilerr // what is waited for
+				return false, nil //nolint:nilerr // the function waits for this error
 			}
 		}
 		return true, nil
@@ -94,7 +94,7 @@ func (i *Installation) awaitAPIServer(ctx context.Context, wanted bool) error {
 		defer cancel()
 		nodes, err := i.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return !wanted, nil //nolint:nilerr // what is waited for
+			return !wanted, nil //nolint:nilerr // the function waits for this error
 		}
 		for _, node := range nodes.Items {
 			if !cluster.NodeReady(&node) {

@@ -68,7 +68,7 @@ func (h helm) apply(ctx context.Context, values map[string]any) error {
 	})
 }
 
-// installed reports whether there is a deployed release to upgrade. It removes a release that an interrupted run left behind.
+// installed reports whether a deployed release exists. It removes a release that an interrupted run left behind.
 func (h helm) installed(config *action.Configuration) (bool, error) {
 	last, err := config.Releases.Last(h.release.Name)
 	switch {

@@ -48,7 +48,7 @@ func TestOpen(t *testing.T) {
 	})
 }
 
-func TestStallCountsForAllCallsThatWereDue(t *testing.T) {
+func TestStallDelaysAllDueCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -72,7 +72,7 @@ func TestStallCountsForAllCallsThatWereDue(t *testing.T) {
 	})
 }
 
-func TestWhatMayNotRunIsCounted(t *testing.T) {
+func TestUnsentCallsAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int64

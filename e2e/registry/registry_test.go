@@ -85,7 +85,7 @@ func TestServeKeepsImagesUntilItsContextEnds(t *testing.T) {
 	}
 }
 
-func TestReachableTellsOtherServers(t *testing.T) {
+func TestReachableDetectsOtherServers(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()

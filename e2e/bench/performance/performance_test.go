@@ -129,7 +129,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-func TestReportsAreOfOneCommit(t *testing.T) {
+func TestReportsAreFromOneCommit(t *testing.T) {
 	t.Parallel()
 	const dir = "e2e/bench/reports/"
 	files := fstest.MapFS{

@@ -61,7 +61,7 @@ func (m measured) cell(name string) (string, error) {
 	return row.Text() + spread(row), nil
 }
 
-// spread returns the range of a row's rounds in parentheses, or nothing if there was one round.
+// spread returns the range of a row's rounds in parentheses, or "" for a single round.
 func spread(row report.Row) string {
 	if len(row.Rounds) == 1 {
 		return ""

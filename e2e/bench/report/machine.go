@@ -77,7 +77,7 @@ func AwaitQuiet(ctx context.Context, limit float64, patience time.Duration, load
 	}
 }
 
-// Fact returns the load average before the run, and says so if the machine was not quiet.
+// Fact returns the load average before the run, and whether the machine was quiet.
 func (q Quiet) Fact() Fact {
 	text := fmt.Sprintf("%.2f", q.Load)
 	if !q.Quiet {

@@ -54,7 +54,7 @@ wrapper   18 MB    18      0      0
 	}
 }
 
-func TestReportIsReadAsItWasWritten(t *testing.T) {
+func TestReportRoundTrip(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := example().Write(filepath.Join(dir, "report.json")); err != nil {

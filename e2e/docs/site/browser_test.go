@@ -23,7 +23,7 @@ import (
 // names are the names of Chromium's executable in the distributions.
 var names = []string{"chromium", "chromium-browser", "google-chrome"}
 
-// browser returns the path of a browser. It installs Debian's Chromium if there is none, which needs root.
+// browser returns the path of a browser. If none exists, it installs Debian's Chromium, which needs root.
 var browser = sync.OnceValues(func() (string, error) {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {

@@ -47,7 +47,7 @@ func TestDropFromBrokenSpec(t *testing.T) {
 	}
 }
 
-func TestLackingNamesAreThoseOfOCI(t *testing.T) {
+func TestMissingCapabilitiesHaveOCINames(t *testing.T) {
 	t.Parallel()
 	names, err := engine.Lacking()
 	if err != nil {

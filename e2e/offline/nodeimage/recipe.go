@@ -22,7 +22,7 @@ import (
 // Repository is the repository of built images in the Docker engine. They are never pushed.
 const Repository = "krmfn/kind-node"
 
-// recipe contains the inputs of an image besides Go modules and Debian packages:
+// recipe contains the inputs of an image other than Go modules and Debian packages:
 //
 //	modules  go.mod and go.sum of each component, by its name; go test -update tidies them after a version change
 //	pause    the program that holds a pod's namespaces

@@ -11,7 +11,7 @@ import (
 	"testing/fstest"
 )
 
-func TestTagIsThatOfTheRecipe(t *testing.T) {
+func TestTagDependsOnRecipe(t *testing.T) {
 	t.Parallel()
 	tags := make(map[string]bool)
 	for _, in := range [][2]string{{"amd64", "v0.33.0"}, {"arm64", "v0.33.0"}, {"amd64", "v0.34.0"}} {
@@ -36,7 +36,7 @@ func TestTagIsThatOfTheRecipe(t *testing.T) {
 	}
 }
 
-func TestHashFilesSeesNamesAndContents(t *testing.T) {
+func TestHashFilesCoversNamesAndContents(t *testing.T) {
 	t.Parallel()
 	hash := func(files fstest.MapFS) string {
 		var w bytes.Buffer
@@ -58,7 +58,7 @@ func TestHashFilesSeesNamesAndContents(t *testing.T) {
 	}
 }
 
-func TestHashCodeSeesDeclarationsAlone(t *testing.T) {
+func TestHashCodeCoversOnlyDeclarations(t *testing.T) {
 	t.Parallel()
 	hash := func(files map[string]string) string {
 		all := fstest.MapFS{}
@@ -89,7 +89,7 @@ func TestHashCodeSeesDeclarationsAlone(t *testing.T) {
 	}
 }
 
-func TestComponentsAreTheVersionsThatTheySay(t *testing.T) {
+func TestComponentsHaveTheirVersions(t *testing.T) {
 	t.Parallel()
 	hashes := make(map[string]bool)
 	for _, c := range all() {

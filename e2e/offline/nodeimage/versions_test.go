@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 }
 
 // Each version has a go.mod file of its own, which requires that version of Kubernetes and of its staging modules.
-func TestModulesAreOfTheVersion(t *testing.T) {
+func TestModulesMatchKubernetesVersion(t *testing.T) {
 	t.Parallel()
 	for _, v := range versions {
 		name := "recipe/modules/" + v.component().name + ".mod"
@@ -64,7 +64,7 @@ func TestModulesAreOfTheVersion(t *testing.T) {
 // replacement matches a line of a go.mod file that replaces a staging module of Kubernetes with a version.
 var replacement = regexp.MustCompile(`=> k8s\.io/\S+ (\S+)`)
 
-func TestVersionsHaveImagesOfTheirOwn(t *testing.T) {
+func TestVersionsHaveDifferentImages(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, v := range versions {
@@ -81,7 +81,7 @@ func TestVersionsHaveImagesOfTheirOwn(t *testing.T) {
 }
 
 // The oldest version that the chart supports is available for clusters.
-func TestChartClaimsWhatIsTested(t *testing.T) {
+func TestChartSupportsTestedVersions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "charts", "krmfn", "Chart.yaml"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/filelock"
 )
 
-func TestSecondIsToldWhoHoldsIt(t *testing.T) {
+func TestTryReportsHolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := filelock.Try(path)
@@ -36,7 +36,7 @@ func TestSecondIsToldWhoHoldsIt(t *testing.T) {
 	}
 }
 
-func TestWaitTakesItOver(t *testing.T) {
+func TestWaitAcquiresReleasedLock(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := filelock.Try(path)

@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
 
-func TestStepRemindsUntilItIsDone(t *testing.T) {
+func TestStepPrintsReminders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -42,7 +42,7 @@ sleep 1000 & wait
 	}
 }
 
-func TestStartOfWhatEnds(t *testing.T) {
+func TestStartFailsIfServerExits(t *testing.T) {
 	t.Parallel()
 	_, err := server.Start(t.Context(), script(t, "echo the reason >&2; exit 3\n"), filepath.Join(t.TempDir(), "log"))
 	if err == nil || !strings.Contains(err.Error(), "the reason") || !strings.Contains(err.Error(), "exit status 3") {

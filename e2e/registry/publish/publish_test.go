@@ -40,7 +40,7 @@ func references(images []publish.Image, address string) []string {
 	return refs
 }
 
-func TestLayoutsHaveTheirTagAndTheOneOfTests(t *testing.T) {
+func TestLayoutsPushesBothTags(t *testing.T) {
 	t.Parallel()
 	address, dir := serve(t), t.TempDir()
 	path, err := layout.Write(filepath.Join(dir, "runner"), empty.Index)

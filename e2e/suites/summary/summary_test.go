@@ -52,7 +52,7 @@ Steps of all specs:
 	}
 }
 
-func TestWriteShowsTheLogOfASpecThatWasTriedAgain(t *testing.T) {
+func TestWriteShowsLogOfRetriedSpec(t *testing.T) {
 	t.Parallel()
 	flaky := spec("flaky", time.Second)
 	flaky.NumAttempts, flaky.MaxFlakeAttempts, flaky.CapturedGinkgoWriterOutput = 2, 2, "what happened"
