@@ -134,7 +134,7 @@ func fuzz(ctx context.Context, root, budget string, targets []target, w io.Write
 	return errors.Join(append(failed, err)...)
 }
 
-// command returns the command that runs the target. Without -fuzzminimizetime, Go would spend most of a short run on minimizing inputs.
+// command returns the command that runs the target. Without -fuzzminimizetime, Go would spend most of a short run on shortening inputs.
 func (t target) command(ctx context.Context, root, budget string, out io.Writer) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.Name+"$", "-fuzztime", budget, "-fuzzminimizetime", "1x", ".")
 	cmd.Dir = filepath.Join(root, filepath.FromSlash(t.Dir))

@@ -93,12 +93,12 @@ func TestPackSetsTagsAndDigests(t *testing.T) {
 			digests: map[string]string{"a": "sha256:1", "b": "sha256:2"},
 			want:    "image:\n  tags: {b: v1.2.4, c: v1.3.0}\n  digests: {a: v1.2.3@sha256:1, b: v1.2.4@sha256:2}\n",
 		},
-		"no digests":    {values: "image: {tags: {}}\n", digests: map[string]string{"a": "sha256:1"}, err: "no image.digests"},
-		"no tags":       {values: "image: {tag: x}\n", err: "no image.tags"},
-		"no image":      {values: "a: b\n", err: "no image.tags"},
+		"no digests":        {values: "image: {tags: {}}\n", digests: map[string]string{"a": "sha256:1"}, err: "no image.digests"},
+		"no tags":           {values: "image: {tag: x}\n", err: "no image.tags"},
+		"no image":          {values: "a: b\n", err: "no image.tags"},
 		"tags that are set": {values: "image:\n  tags: {b: v1}\n", err: "line 2: image.tags is not {}"},
-		"block of tags": {values: "image:\n  tags:\n    b: v1\n", err: "image.tags is not {}"},
-		"empty":         {values: "", err: "no image.tags"},
+		"block of tags":     {values: "image:\n  tags:\n    b: v1\n", err: "image.tags is not {}"},
+		"empty":             {values: "", err: "no image.tags"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -154,7 +154,7 @@ func (f *fixture) checkImage(t *testing.T, image, version string, want v1.Hash) 
 		t.Fatalf("%s: referrers = %+v, want one bill of materials", tag, referrers.Manifests)
 	}
 	artifact := must(remote.Image(tag.Digest(referrers.Manifests[0].Digest.String()), remote.WithContext(t.Context())))(t)
-	// This registry lists the media type of the config in place of the artifact type, so read the manifest.
+	// This registry lists the media type of the config in place of artifactType, so read the manifest.
 	if got := must(artifact.Manifest())(t).ArtifactType; got != "application/spdx+json" {
 		t.Errorf("%s: artifact type of the referrer = %s, want application/spdx+json", tag, got)
 	}

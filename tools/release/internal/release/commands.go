@@ -99,7 +99,7 @@ func (m *maker) archives(ctx context.Context) error {
 			return err
 		}
 		name := fmt.Sprintf("%s-%s-%s-%s.tar.gz", command, program.Version, platform.OS, platform.Arch)
-		if err := m.write(artifact{file: name, kind: "command"}, buf.Bytes()); err != nil {
+		if err := m.write(releaseFile{file: name, kind: "command"}, buf.Bytes()); err != nil {
 			return err
 		}
 	}

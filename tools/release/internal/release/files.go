@@ -19,8 +19,8 @@ import (
 // ChecksumsFile is the name of the file with the SHA-256 of all other files, in the format of sha256sum.
 const ChecksumsFile = "checksums.txt"
 
-// artifact is a file of a release.
-type artifact struct {
+// releaseFile is a file of a release.
+type releaseFile struct {
 	file, kind string
 	digest     string // digest of an image, or checksum of a module in go.sum; empty for other files
 	sum        string // SHA-256 of the file
@@ -29,7 +29,7 @@ type artifact struct {
 
 func (m *maker) path(file string) string { return filepath.Join(m.Out, file) }
 
-func (m *maker) write(f artifact, data []byte) error {
+func (m *maker) write(f releaseFile, data []byte) error {
 	if err := os.WriteFile(m.path(f.file), data, 0o644); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (m *maker) write(f artifact, data []byte) error {
 }
 
 // add records a file that has been written.
-func (m *maker) add(f artifact) error {
+func (m *maker) add(f releaseFile) error {
 	info, err := os.Stat(m.path(f.file))
 	if err != nil {
 		return err
@@ -46,17 +46,17 @@ func (m *maker) add(f artifact) error {
 	if f.sum, err = programs.Sum(m.path(f.file)); err != nil {
 		return err
 	}
-	m.artifacts = append(m.artifacts, f)
+	m.files = append(m.files, f)
 	return nil
 }
 
 // finish writes the checksums, and logs a table of all files.
 func (m *maker) finish() error {
-	slices.SortFunc(m.artifacts, func(a, b artifact) int { return cmp.Compare(a.file, b.file) })
+	slices.SortFunc(m.files, func(a, b releaseFile) int { return cmp.Compare(a.file, b.file) })
 	var sums bytes.Buffer
 	table := tabwriter.NewWriter(m.Log, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "FILE\tKIND\tSIZE\tSHA-256\tDIGEST OR GO.SUM")
-	for _, f := range m.artifacts {
+	for _, f := range m.files {
 		fmt.Fprintf(&sums, "%s  %s\n", f.sum, f.file)
 		fmt.Fprintf(table, "%s\t%s\t%.1f MB\t%s\t%s\n", f.file, f.kind, float64(f.size)/1e6, f.sum[:12], f.digest)
 	}

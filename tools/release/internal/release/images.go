@@ -35,7 +35,7 @@ func (m *maker) image(name string) error {
 		}
 		images = append(images, img)
 		bills = append(bills, bill)
-		if err := m.write(artifact{file: bill.Title, kind: "bill of materials"}, bill.Data); err != nil {
+		if err := m.write(releaseFile{file: bill.Title, kind: "bill of materials"}, bill.Data); err != nil {
 			return err
 		}
 	}
@@ -52,7 +52,7 @@ func (m *maker) image(name string) error {
 	if err := image.WriteArchive(m.path(file), version, idx, bills); err != nil {
 		return err
 	}
-	return m.add(artifact{file: file, kind: "image", digest: digest.String()})
+	return m.add(releaseFile{file: file, kind: "image", digest: digest.String()})
 }
 
 func (m *maker) build(name, arch string) (v1.Image, image.Image, error) {

@@ -29,7 +29,7 @@ func (m *maker) module(ctx context.Context, name string) error {
 		return err
 	}
 	version := m.versions.Modules[name]
-	f := artifact{file: path.Base(modules.Path(name)) + "-" + version + ".zip", kind: "Go module"}
+	f := releaseFile{file: path.Base(modules.Path(name)) + "-" + version + ".zip", kind: "Go module"}
 	out, err := os.Create(m.path(f.file))
 	if err != nil {
 		return err

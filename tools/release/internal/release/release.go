@@ -64,7 +64,7 @@ type maker struct {
 	images   []string          // images of the release, without the skipped ones
 	digests  map[string]string // digests of the images that have been built, by name
 
-	artifacts []artifact
+	files []releaseFile
 }
 
 // Make builds a release.
@@ -167,5 +167,5 @@ func (m *maker) chart() error {
 	if err != nil {
 		return err
 	}
-	return m.write(artifact{file: packed.Name, kind: "chart"}, packed.Data)
+	return m.write(releaseFile{file: packed.Name, kind: "chart"}, packed.Data)
 }
