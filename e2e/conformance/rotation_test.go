@@ -78,7 +78,7 @@ func TestAuthorityIsReplacedUnderLoad(t *testing.T) {
 	}
 	eventually(t, "certificates of the old authority are rejected", func() bool {
 		err := old.callOnce(ctx)
-		return err != nil && strings.Contains(err.Error(), "it does not trust the authority that signed it")
+		return err != nil && strings.Contains(err.Error(), "it does not trust the authority that signed the certificate")
 	})
 	awaitReloads(t, clients, 3)
 
@@ -147,7 +147,7 @@ func awaitReloads(t *testing.T, clients []*tlsClient, want int64) {
 	}
 }
 
-// reloadCounter counts the log lines about certificates that have been read again.
+// reloadCounter counts the log lines about reloaded certificates.
 type reloadCounter struct {
 	slog.Handler
 	count atomic.Int64
@@ -156,7 +156,7 @@ type reloadCounter struct {
 func (*reloadCounter) Enabled(context.Context, slog.Level) bool { return true }
 
 func (c *reloadCounter) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "certificates have been read again" {
+	if r.Message == "reloaded certificates" {
 		c.count.Add(1)
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
 )
 
-// Both sides say which of them refused what.
-func TestRefusals(t *testing.T) {
+// Client and server each report which side rejected which certificate.
+func TestHandshakeErrors(t *testing.T) {
 	t.Parallel()
 	ours, others := certificatestest.New(t, "ours"), certificatestest.New(t, "others")
 	trusted, untrusted := authorities(t, ours), authorities(t, others)
@@ -37,41 +37,41 @@ func TestRefusals(t *testing.T) {
 		"no certificate": {
 			server,
 			ClientFlags{Files: Files{Authorities: trusted}},
-			"the function runner refused this side's certificate: it demands one and was shown none",
-			"the client showed no certificate, and --client-ca-file demands one",
+			"the function runner rejected the client certificate: it requires one, and none was sent",
+			"the client sent no certificate, but --client-ca-file requires one",
 		},
-		"an expired client": {
+		"expired client certificate": {
 			server,
 			ClientFlags{Files: with(pair(t, ours, time.Minute, "porch"), trusted)},
-			"the function runner refused this side's certificate: it has expired, or is not valid yet",
-			"this side refused the certificate of the client for porch: it expired at ",
+			"the function runner rejected the client certificate: it has expired or is not valid yet",
+			"the certificate of the client for porch expired at ",
 		},
-		"a client of another authority": {
+		"client certificate of another authority": {
 			server,
 			ClientFlags{Files: with(pair(t, others, 2*time.Hour, "spiffe://test/other"), trusted)},
-			"the function runner refused this side's certificate: it does not trust the authority that signed it",
-			"this side refused the certificate of the client for spiffe://test/other: no authority of --client-ca-file signed it",
+			"the function runner rejected the client certificate: it does not trust the authority that signed the certificate",
+			"the certificate of the client for spiffe://test/other is not signed by an authority in --client-ca-file",
 		},
-		"a server of another authority": {
+		"server certificate of another authority": {
 			server,
 			ClientFlags{Files: with(client, untrusted)},
-			"this side refused the certificate of the function runner for runner: no authority of --runner-ca signed it",
-			"the client refused this side's certificate: ",
+			"the certificate of the function runner for runner is not signed by an authority in --runner-ca",
+			"the client rejected the server certificate: ",
 		},
-		"an expired server": {
+		"expired server certificate": {
 			with(pair(t, ours, time.Minute, address), trusted),
 			ClientFlags{Files: client},
-			`this side refused the certificate of the function runner for "test": it expired at `,
-			"the client refused this side's certificate: ",
+			`the certificate of the function runner for "test" expired at `,
+			"the client rejected the server certificate: ",
 		},
-		"a server with another name": {
+		"server certificate with another name": {
 			server,
 			ClientFlags{Files: client, ServerName: "elsewhere"},
-			"this side refused the certificate of the function runner for runner: it is not for elsewhere",
-			"the client refused this side's certificate: ",
+			"the certificate of the function runner for runner is not valid for elsewhere",
+			"the client rejected the server certificate: ",
 		},
-		"a client without TLS": {server, ClientFlags{}, "", "the client does not speak TLS"},
-		"all is well":          {server, ClientFlags{Files: client, ServerName: "runner"}, "", ""},
+		"client without TLS": {server, ClientFlags{}, "", "the client does not speak TLS"},
+		"valid certificates": {server, ClientFlags{Files: client, ServerName: "runner"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,20 +82,20 @@ func TestRefusals(t *testing.T) {
 			}
 			err = ask(t.Context(), t, serve(t, s), tc.client)
 			if refused := tc.logs != ""; refused != (err != nil) || err != nil && !strings.Contains(strings.ReplaceAll(err.Error(), `\"`, `"`), tc.want) {
-				t.Errorf("the client says %v, want %s", err, tc.want)
+				t.Errorf("error of the client = %v, want %q", err, tc.want)
 			}
-			// The server may be a moment behind.
+			// The server may log after the client has failed.
 			for tc.logs != "" && log.String() == "" && t.Context().Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 			if got := log.String(); !strings.Contains(strings.ReplaceAll(got, `\"`, `"`), tc.logs) || tc.logs == "" && got != "" {
-				t.Errorf("the server logs %s, want %s", got, tc.logs)
+				t.Errorf("log of the server = %s, want %q", got, tc.logs)
 			}
 		})
 	}
 }
 
-// Certificates of both sides change every few milliseconds, and no call fails.
+// No call fails while the certificates of both sides are replaced every few milliseconds.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	authority := certificatestest.New(t, "authority")
@@ -114,7 +114,7 @@ func TestRotation(t *testing.T) {
 	var rotating sync.WaitGroup
 	rotating.Go(func() {
 		for ctx.Err() == nil {
-			// The certificate is there a moment before its key.
+			// Pair writes the certificate before its key, so that the two do not match for a moment.
 			authority.Pair(t, dirOf(server), 2*time.Hour, address)
 			authority.Pair(t, dirOf(client), 2*time.Hour, "porch")
 			time.Sleep(2 * time.Millisecond)
@@ -122,17 +122,17 @@ func TestRotation(t *testing.T) {
 	})
 	for range 100 {
 		if err := ask(t.Context(), t, listening, ClientFlags{Files: steady(t, client)}); err != nil {
-			t.Errorf("a call failed: %v", err)
+			t.Errorf("Check() = %v, want no error", err)
 		}
 	}
 	stop()
 	rotating.Wait()
 	if s.source.current().certificate.Leaf.SerialNumber.Cmp(first) == 0 {
-		t.Error("the server has the certificate that it began with")
+		t.Error("the server still uses its first certificate")
 	}
 }
 
-// steady returns files whose certificate fits its key at this moment, as a client that starts must find them.
+// steady returns copies of the files with a certificate that matches its key. A client fails to start without them.
 func steady(t *testing.T, f Files) Files {
 	t.Helper()
 	for {
@@ -154,8 +154,8 @@ func read(t *testing.T, file string) []byte {
 	return text
 }
 
-// A client that is connected takes up new certificates, too, and files that make no sense leave the old ones in force.
-func TestReread(t *testing.T) {
+// A source uses new certificates, and ignores invalid ones.
+func TestSourceReloads(t *testing.T) {
 	t.Parallel()
 	authority, next := certificatestest.New(t, "authority"), certificatestest.New(t, "next")
 	files := pair(t, authority, 2*time.Hour, address)
@@ -168,27 +168,27 @@ func TestReread(t *testing.T) {
 	before := s.current()
 	certificatestest.Write(t, dirOf(files), "tls.crt", []byte("nothing"))
 	if s.pause = time.Hour; s.current().certificate != before.certificate {
-		t.Error("files are read all the time")
+		t.Error("current() read the files again before the interval has passed")
 	}
 	s.pause = 0
 	for range 2 {
 		if s.current().certificate != before.certificate {
-			t.Error("what makes no sense is in force")
+			t.Error("current() returned an invalid certificate")
 		}
 	}
-	if n := strings.Count(log.String(), "the certificates that were read before stay in use"); n != 1 {
-		t.Errorf("logged %d times:\n%s", n, log)
+	if n := strings.Count(log.String(), "cannot reload certificates, keeping the previous ones"); n != 1 {
+		t.Errorf("got %d warnings, want 1:\n%s", n, log)
 	}
 	next.Pair(t, dirOf(files), 2*time.Hour, address)
 	if s.current().certificate == before.certificate {
-		t.Error("the new certificate is not in force")
+		t.Error("current() returned the old certificate, want the new one")
 	}
 	if strings.Contains(log.String(), "PRIVATE") {
-		t.Errorf("a key is logged:\n%s", log)
+		t.Errorf("the log contains a private key:\n%s", log)
 	}
 }
 
-func TestFilesThatCannotBeUsed(t *testing.T) {
+func TestNewServerFailsForInvalidFiles(t *testing.T) {
 	t.Parallel()
 	authority := certificatestest.New(t, "authority")
 	good, other := pair(t, authority, 2*time.Hour, address), pair(t, authority, 2*time.Hour, address)
@@ -196,18 +196,18 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 		files Files
 		want  string
 	}{
-		"missing":          {Files{Certificate: "/nowhere.crt", Key: good.Key}, "open /nowhere.crt: no such file"},
-		"another's key":    {Files{Certificate: good.Certificate, Key: other.Key}, "use the certificate " + good.Certificate + " with the key " + other.Key},
-		"no authority":     {Files{Certificate: good.Certificate, Key: good.Key, Authorities: good.Key}, "it has no certificate in PEM format"},
-		"authority absent": {Files{Certificate: good.Certificate, Key: good.Key, Authorities: "/nowhere.crt"}, "open /nowhere.crt"},
+		"missing certificate":        {Files{Certificate: "/nowhere.crt", Key: good.Key}, "open /nowhere.crt: no such file"},
+		"key of another certificate": {Files{Certificate: good.Certificate, Key: other.Key}, "use the certificate " + good.Certificate + " with the key " + other.Key},
+		"no authority in the file":   {Files{Certificate: good.Certificate, Key: good.Key, Authorities: good.Key}, "the file has no certificate in PEM format"},
+		"missing authorities":        {Files{Certificate: good.Certificate, Key: good.Key, Authorities: "/nowhere.crt"}, "open /nowhere.crt"},
 	} {
 		if _, err := NewServer(ServerFlags{Files: tc.files}, false, slog.New(slog.NewTextHandler(io.Discard, nil))); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want %s", name, err, tc.want)
+			t.Errorf("%s: NewServer() = %v, want an error with %q", name, err, tc.want)
 		}
 	}
 }
 
-// A token is for those alone whom it is sent to.
+// A token is sent only over TLS or to private addresses, and each call reads it from the file.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	file := certificatestest.Write(t, t.TempDir(), "token", []byte("secret\n"))
@@ -217,21 +217,21 @@ func TestToken(t *testing.T) {
 	} {
 		f := ClientFlags{TokenFile: file}
 		if _, err := f.DialOptions(address, slog.Default()); (err == nil) != want {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("DialOptions(%s) = %v, want success: %v", address, err, want)
 		} else if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("the error has the token: %v", err)
+			t.Errorf("the error contains the token: %v", err)
 		}
 	}
 	got, err := token{file: file}.GetRequestMetadata(t.Context())
 	if err != nil || got["authorization"] != "Bearer secret" {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("GetRequestMetadata() = %v, %v, want the token in the file", got, err)
 	}
 	certificatestest.Write(t, dirOf(Files{Certificate: file}), "token", []byte("newer"))
 	if got, err := (token{file: file}).GetRequestMetadata(t.Context()); err != nil || got["authorization"] != "Bearer newer" {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("GetRequestMetadata() = %v, %v, want the new token", got, err)
 	}
 	certificatestest.Write(t, dirOf(Files{Certificate: file}), "token", []byte("two\nlines"))
 	if _, err := (token{file: file}).read(); err == nil || !strings.Contains(err.Error(), "want one line of printable characters") {
-		t.Errorf("%v", err)
+		t.Errorf("read() = %v, want an error for two lines", err)
 	}
 }

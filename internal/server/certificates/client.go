@@ -19,9 +19,9 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// DialOptions returns how a client connects to the function runner at an address: by TLS, and with a token, where the flags ask for
-// it. Errors name the file that cannot be used, or say that a token would be sent for all to read. Each connection gets the
-// certificates that the files have at that time.
+// DialOptions returns the options for connections to the function runner at an address: TLS and a token, if the flags configure them.
+// Each new connection uses the current content of the files. An error names the unusable file, or says that a token would be sent
+// without encryption.
 func (c *ClientFlags) DialOptions(address string, log *slog.Logger) ([]grpc.DialOption, error) {
 	var options []grpc.DialOption
 	encrypted := c.Files.Authorities != ""
@@ -45,7 +45,7 @@ func (c *ClientFlags) DialOptions(address string, log *slog.Logger) ([]grpc.Dial
 	return options, nil
 }
 
-// private tells whether a connection stays inside this machine, or is made by a Kubernetes API server, which encrypts it.
+// private reports whether a connection stays on this machine, or goes through a Kubernetes API server, which encrypts it.
 func private(address string) bool {
 	for _, scheme := range []string{"unix:", "unix-abstract:", "kube:"} {
 		if strings.HasPrefix(address, scheme) {
@@ -60,7 +60,7 @@ func private(address string) bool {
 	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }
 
-// clientCredentials are those of TLS with certificates that may change.
+// clientCredentials are TLS credentials that use the current certificates of source for each handshake.
 type clientCredentials struct {
 	credentials.TransportCredentials
 	source     *source
@@ -69,12 +69,12 @@ type clientCredentials struct {
 
 func (c clientCredentials) Clone() credentials.TransportCredentials { return c }
 
-// ClientHandshake secures a connection.
+// ClientHandshake performs a TLS handshake.
 func (c clientCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	now := c.source.current()
 	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: now.authorities}
 	if now.certificate != nil {
-		// It is sent whatever authorities the server names, so that the server can say why it refuses it.
+		// Send the certificate even if the server does not list its authority, so that the server can name the reason for rejecting it.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return now.certificate, nil }
 	}
 	if c.serverName != "" {
@@ -82,12 +82,13 @@ func (c clientCredentials) ClientHandshake(ctx context.Context, authority string
 	}
 	secured, info, err := credentials.NewTLS(config).ClientHandshake(ctx, authority, conn)
 	if err != nil {
-		return nil, nil, explain(err, "function runner", "--runner-ca")
+		return nil, nil, explainToClient(err)
 	}
 	return explained{secured}, info, nil
 }
 
-// explained is a connection to a server. In TLS 1.3 a client learns only after the handshake that the server has refused it.
+// explained is a connection to a server. In TLS 1.3, a client learns only after the handshake that the server has rejected its
+// certificate, from an error of the first read.
 type explained struct{ net.Conn }
 
 func (c explained) Read(b []byte) (int, error) {
@@ -95,10 +96,14 @@ func (c explained) Read(b []byte) (int, error) {
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
-	return n, explain(err, "function runner", "--runner-ca")
+	return n, explainToClient(err)
 }
 
-// lastWords is how long a server that has hung up may take to say why.
+func explainToClient(err error) error {
+	return explain(err, "function runner", "client certificate", "--runner-ca")
+}
+
+// lastWords is the time limit for reading the alert of a server that has closed the connection.
 const lastWords = time.Second
 
 func (c explained) Write(b []byte) (int, error) {
@@ -106,7 +111,7 @@ func (c explained) Write(b []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
-	// What the server said before it hung up is there to be read, by whoever reads.
+	// The alert that the server sent before it closed the connection can still be read.
 	if c.SetReadDeadline(time.Now().Add(lastWords)) == nil {
 		if _, cause := c.Read(make([]byte, 1)); isRefusal(cause) {
 			return n, cause
@@ -115,13 +120,13 @@ func (c explained) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// token is what calls carry.
+// token sends the bearer token in a file with each call.
 type token struct {
 	file      string
 	encrypted bool
 }
 
-// GetRequestMetadata returns the headers of a call.
+// GetRequestMetadata returns the authorization header of a call. It reads the file each time.
 func (t token) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
 	text, err := t.read()
 	if err != nil {
@@ -130,7 +135,7 @@ func (t token) GetRequestMetadata(context.Context, ...string) (map[string]string
 	return map[string]string{"authorization": "Bearer " + text}, nil
 }
 
-// RequireTransportSecurity makes gRPC refuse connections without TLS, but for those inside this machine.
+// RequireTransportSecurity makes gRPC reject connections without TLS. It is false for private addresses; see DialOptions.
 func (t token) RequireTransportSecurity() bool { return t.encrypted }
 
 func (t token) read() (string, error) {
@@ -140,7 +145,7 @@ func (t token) read() (string, error) {
 	}
 	trimmed := strings.TrimSpace(string(text))
 	if trimmed == "" || strings.ContainsFunc(trimmed, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("--runner-token-file %s has no token: want one line of printable characters", t.file)
+		return "", fmt.Errorf("--runner-token-file %s does not contain a token: want one line of printable characters", t.file)
 	}
 	return trimmed, nil
 }

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// explain says which side of a connection refused what. peer is the other side, and flag names the authorities that its
-// certificate must be from.
-func explain(err error, peer, flag string) error {
+// explain adds to the error of a TLS connection which side rejected the certificate of the other, and why. peer is the other side, own
+// is the certificate of this side, and flag is the flag with the authorities for peer's certificate.
+func explain(err error, peer, own, flag string) error {
 	if remote, ok := errors.AsType[*net.OpError](err); ok && isRefusal(err) {
 		if !strings.Contains(remote.Err.Error(), "certificate") {
 			return fmt.Errorf("the %s ended the TLS handshake: %w", peer, err)
 		}
-		return fmt.Errorf("the %s refused this side's certificate: %s: %w", peer, alert(remote.Err.Error()), err)
+		return fmt.Errorf("the %s rejected the %s: %s: %w", peer, own, alert(remote.Err.Error()), err)
 	}
 	if errors.As(err, new(tls.RecordHeaderError)) {
 		return fmt.Errorf("the %s does not speak TLS: %w", peer, err)
@@ -28,61 +28,59 @@ func explain(err error, peer, flag string) error {
 	invalid, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	switch {
 	case ok:
-		return fmt.Errorf("this side refused the certificate of the %s%s: %w", peer, reason(invalid, flag), err)
+		return fmt.Errorf("the certificate of the %s%s: %w", peer, reason(invalid, flag), err)
 	case strings.Contains(err.Error(), "client didn't provide a certificate"):
-		return fmt.Errorf("the client showed no certificate, and %s demands one: %w", flag, err)
+		return fmt.Errorf("the client sent no certificate, but %s requires one: %w", flag, err)
 	}
 	return err
 }
 
-// isRefusal tells whether the other side has ended a connection by an alert.
+// isRefusal reports whether the other side has ended a connection with a TLS alert.
 func isRefusal(err error) bool {
 	remote, ok := errors.AsType[*net.OpError](err)
 	return ok && remote.Op == "remote error"
 }
 
-// alert puts what the other side said into words.
+// alert returns the meaning of a TLS alert about a certificate. text is the error text of package crypto/tls.
 func alert(text string) string {
 	switch {
 	case strings.HasSuffix(text, "certificate required"):
-		return "it demands one and was shown none"
+		return "it requires one, and none was sent"
 	case strings.HasSuffix(text, "expired certificate"):
-		return "it has expired, or is not valid yet"
+		return "it has expired or is not valid yet"
 	case strings.HasSuffix(text, "unknown certificate authority"):
-		return "it does not trust the authority that signed it"
+		return "it does not trust the authority that signed the certificate"
 	case strings.HasSuffix(text, "bad certificate"):
-		return "it is not valid there, such as for another name or use"
+		return "the certificate is not valid for this use, for example because of its names or its extended key usage"
 	}
 	return "see its log"
 }
 
-// reason returns what is wrong with a certificate, after the name that it is for.
+// reason returns the names in a certificate, followed by the reason why it is invalid, as the continuation of a sentence.
 func reason(err *tls.CertificateVerificationError, flag string) string {
 	who := ""
 	if len(err.UnverifiedCertificates) > 0 {
 		who = " for " + name(err.UnverifiedCertificates[0])
 	}
 	if other, ok := errors.AsType[x509.HostnameError](err.Err); ok {
-		return fmt.Sprintf("%s: it is not for %s", who, other.Host)
+		return fmt.Sprintf("%s is not valid for %s", who, other.Host)
 	}
 	if errors.As(err.Err, new(x509.UnknownAuthorityError)) {
-		return who + ": no authority of " + flag + " signed it"
+		return who + " is not signed by an authority in " + flag
 	}
 	invalid, ok := errors.AsType[x509.CertificateInvalidError](err.Err)
 	switch {
-	case !ok:
-		return who
-	case invalid.Reason == x509.Expired && time.Now().Before(invalid.Cert.NotBefore):
-		return who + ": it is not valid before " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339)
-	case invalid.Reason == x509.Expired:
-		return who + ": it expired at " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339)
-	case invalid.Reason == x509.IncompatibleUsage:
-		return who + ": its extended key usage is another"
+	case ok && invalid.Reason == x509.Expired && time.Now().Before(invalid.Cert.NotBefore):
+		return who + " is not valid before " + invalid.Cert.NotBefore.UTC().Format(time.RFC3339)
+	case ok && invalid.Reason == x509.Expired:
+		return who + " expired at " + invalid.Cert.NotAfter.UTC().Format(time.RFC3339)
+	case ok && invalid.Reason == x509.IncompatibleUsage:
+		return who + " has the wrong extended key usage"
 	}
-	return who
+	return who + " is not valid"
 }
 
-// name returns the names of a certificate that allow-lists may have, or else its common name.
+// name returns the URIs and DNS names in a certificate, or else its common name.
 func name(c *x509.Certificate) string {
 	names := Names(c)
 	if len(names) == 0 {
@@ -91,7 +89,7 @@ func name(c *x509.Certificate) string {
 	return strings.Join(names, ", ")
 }
 
-// Names returns the URIs and DNS names that a certificate is for.
+// Names returns the URIs and DNS names in a certificate. Allow-lists contain such names.
 func Names(c *x509.Certificate) []string {
 	var names []string
 	for _, uri := range c.URIs {

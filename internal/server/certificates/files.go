@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificates secures the connections of servers and clients by TLS, with files that may change while they are in use.
+// Package certificates secures the connections of servers and clients with TLS. It reloads certificates when their files change.
 package certificates
 
 import (
@@ -16,34 +16,33 @@ import (
 	"time"
 )
 
-// reread is how old what was read may be when a connection is made.
+// reread is the minimum interval between two reads of the files.
 const reread = time.Second
 
 // Files are the PEM files of one side of a connection.
 type Files struct {
-	// Certificate is the certificate chain that this side shows, its own certificate first, and Key its private key. Both are
-	// empty on a side without a certificate.
+	// Certificate has this side's certificate chain, starting with its own certificate, and Key has the private key. Both are empty
+	// if this side has no certificate.
 	Certificate, Key string
-	// Authorities has the certificates of the authorities that sign the other side's. It is empty on a server that asks clients for
-	// no certificates.
+	// Authorities has the certificate authorities for the other side's certificate. Empty means that a server does not request client
+	// certificates.
 	Authorities string
 }
 
-// contents are files that fit together.
+// contents are the contents of Files. The key belongs to the certificate.
 type contents struct {
 	raw         [3][]byte
 	certificate *tls.Certificate
 	authorities *x509.CertPool
 }
 
-// source reads files again when a connection is made, at most once a second. Files that cannot be used leave those in force that
-// were read before: while a certificate is replaced, its key may be that of another. It may be used by any number of goroutines
-// at once.
+// source holds the contents of files. It reads the files again for a new connection, at most once a second. If they are invalid, it keeps
+// the previous contents, because the key of a certificate may be written later than the certificate. Safe for concurrent use.
 type source struct {
 	files Files
 	log   *slog.Logger
 	pause time.Duration
-	// reloaded is told, after each reading, whether the files have changed, or why they cannot be used; it may be nil.
+	// reloaded is called after each read. err is the reason why the files are invalid. May be nil.
 	reloaded func(changed bool, err error)
 
 	mu      sync.Mutex
@@ -52,7 +51,7 @@ type source struct {
 	problem string
 }
 
-// newSource reads the files. The error names the file that cannot be used.
+// newSource reads the files. An error names the invalid file.
 func newSource(files Files, log *slog.Logger) (*source, error) {
 	s := &source{files: files, log: log, pause: reread, read: time.Now()}
 	var err error
@@ -60,7 +59,7 @@ func newSource(files Files, log *slog.Logger) (*source, error) {
 	return s, err
 }
 
-// current returns what is in the files.
+// current returns the latest valid contents.
 func (s *source) current() contents {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,19 +73,19 @@ func (s *source) current() contents {
 	}
 	if err != nil {
 		if s.problem != err.Error() {
-			s.log.Warn("the certificates that were read before stay in use", "err", err)
+			s.log.Warn("cannot reload certificates, keeping the previous ones", "err", err)
 		}
 		s.problem = err.Error()
 		return s.last
 	}
 	if s.problem != "" || !same(next.raw, s.last.raw) {
-		s.log.Info("certificates have been read again", "certificate", s.files.Certificate, "authorities", s.files.Authorities)
+		s.log.Info("reloaded certificates", "certificate", s.files.Certificate, "authorities", s.files.Authorities)
 	}
 	s.last, s.problem = next, ""
 	return s.last
 }
 
-// load reads the files, and returns before if they are unchanged.
+// load reads the files. It returns before if they have not changed.
 func load(files Files, before contents) (contents, error) {
 	var c contents
 	for i, file := range []string{files.Certificate, files.Key, files.Authorities} {
@@ -95,7 +94,7 @@ func load(files Files, before contents) (contents, error) {
 		}
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return contents{}, fmt.Errorf("read a certificate or key: %w", err)
+			return contents{}, fmt.Errorf("read the certificate files: %w", err)
 		}
 		c.raw[i] = text
 	}
@@ -112,13 +111,13 @@ func load(files Files, before contents) (contents, error) {
 	if files.Authorities != "" {
 		c.authorities = x509.NewCertPool()
 		if !c.authorities.AppendCertsFromPEM(c.raw[2]) {
-			return contents{}, fmt.Errorf("read the certificate authorities %s: %w", files.Authorities, errNoCertificate)
+			return contents{}, fmt.Errorf("read the certificate authorities in %s: %w", files.Authorities, errNoCertificate)
 		}
 	}
 	return c, nil
 }
 
-var errNoCertificate = errors.New("it has no certificate in PEM format")
+var errNoCertificate = errors.New("the file has no certificate in PEM format")
 
 func same(a, b [3][]byte) bool {
 	return bytes.Equal(a[0], b[0]) && bytes.Equal(a[1], b[1]) && bytes.Equal(a[2], b[2])

@@ -12,13 +12,13 @@ import (
 	"github.com/krmfn/krmfn/internal/server/flags"
 )
 
-// ServerFlags are the flags of a server.
+// ServerFlags are the TLS flags of a server.
 type ServerFlags struct {
-	// Files are those of --tls-cert-file, --tls-key-file and --client-ca-file.
+	// Files has the values of --tls-cert-file, --tls-key-file and --client-ca-file.
 	Files Files
 	// MinVersion is 1.2 or 1.3.
 	MinVersion string
-	// HealthPort is where health is answered without TLS; 0 for nowhere.
+	// HealthPort is the port of the gRPC health service without TLS; 0 means none.
 	HealthPort int
 }
 
@@ -31,17 +31,17 @@ func (s *ServerFlags) AddTo(set *pflag.FlagSet) {
 	set.IntVar(&s.HealthPort, "health-port", 0, "port that serves only the gRPC health service, in plain text, for kubelet probes, which do not support TLS; 0 means none")
 }
 
-// Enabled tells whether the server speaks TLS.
+// Enabled reports whether the server uses TLS.
 func (s *ServerFlags) Enabled() bool { return s.Files.Certificate != "" }
 
-// Problems returns what is wrong with the flags, but for the port's number; nil ones do not count.
+// Problems returns the errors in the flags, except for an invalid port number. Nil elements are not errors.
 func (s *ServerFlags) Problems() []error {
 	problems := []error{
 		paired(s.Files, "tls-cert-file", "tls-key-file"),
 		flags.That(s.MinVersion == "1.2" || s.MinVersion == "1.3", "tls-min-version", s.MinVersion, "1.2 or 1.3"),
 	}
 	if s.Files.Authorities != "" && !s.Enabled() {
-		problems = append(problems, errors.New("--client-ca-file needs --tls-cert-file and --tls-key-file: clients show certificates only to a server with TLS"))
+		problems = append(problems, errors.New("--client-ca-file needs --tls-cert-file and --tls-key-file: clients send certificates only to a server with TLS"))
 	}
 	return problems
 }
@@ -53,13 +53,13 @@ func (s *ServerFlags) minVersion() uint16 {
 	return tls.VersionTLS13
 }
 
-// ClientFlags are the flags of a client of the function runner.
+// ClientFlags are the TLS and token flags of a client of the function runner.
 type ClientFlags struct {
-	// Files are those of --runner-cert, --runner-key and --runner-ca.
+	// Files has the values of --runner-cert, --runner-key and --runner-ca.
 	Files Files
-	// ServerName is what the server's certificate must be for; empty means the host that the client connects to.
+	// ServerName is the expected name in the server's certificate; empty means the host that the client connects to.
 	ServerName string
-	// TokenFile has the token that calls carry; empty means none.
+	// TokenFile is the path of a file with a bearer token; empty means none.
 	TokenFile string
 }
 
@@ -72,16 +72,16 @@ func (c *ClientFlags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&c.TokenFile, "runner-token-file", "", "path of a file with a bearer token for the function runner, for example a projected service account token; read for each call; sent only over TLS, or to this machine")
 }
 
-// Problems returns what is wrong with the flags; nil ones do not count. A client without a function runner must have none of them.
+// Problems returns the errors in the flags. Nil elements are not errors. Without a function runner, it is an error to set any of them.
 func (c *ClientFlags) Problems(runner bool) []error {
 	problems := []error{paired(c.Files, "runner-cert", "runner-key")}
 	switch {
 	case !runner && *c != (ClientFlags{}):
 		problems = append(problems, errors.New("--runner-ca, --runner-cert, --runner-key, --runner-server-name and --runner-token-file need a function runner: name it with --runner"))
 	case c.Files.Authorities == "" && c.Files.Certificate != "":
-		problems = append(problems, errors.New("--runner-cert needs --runner-ca: a certificate is shown only over TLS"))
+		problems = append(problems, errors.New("--runner-cert needs --runner-ca: certificates are sent only over TLS"))
 	case c.Files.Authorities == "" && c.ServerName != "":
-		problems = append(problems, errors.New("--runner-server-name needs --runner-ca: without TLS the function runner shows no certificate"))
+		problems = append(problems, errors.New("--runner-server-name needs --runner-ca: without TLS, the function runner sends no certificate"))
 	}
 	return problems
 }

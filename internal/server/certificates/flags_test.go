@@ -12,7 +12,7 @@ import (
 	"github.com/krmfn/krmfn/internal/server/flags"
 )
 
-func TestFlags(t *testing.T) {
+func TestFlagProblems(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"": "",
@@ -49,7 +49,7 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s: %v, want %s", args, err, want)
 		}
 		if err := flags.Check(nil, c.Problems(false)...); (err == nil) != (args == "") {
-			t.Errorf("%s without a function runner: %v", args, err)
+			t.Errorf("%s without a function runner: %v, want success: %v", args, err, args == "")
 		}
 	}
 }

@@ -24,10 +24,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// address is what certificates of servers must be for.
+// address is the address that server certificates must contain.
 const address = "127.0.0.1"
 
-// logged keeps what is logged.
+// logged is a log in memory. Safe for concurrent use.
 type logged struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -47,20 +47,20 @@ func (l *logged) String() string {
 
 func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-// authorities writes the certificate of an authority.
+// authorities writes the certificate of an authority to a file, and returns its path.
 func authorities(t *testing.T, a *certificatestest.Authority) string {
 	t.Helper()
 	return certificatestest.Write(t, t.TempDir(), "ca.crt", a.PEM)
 }
 
-// pair makes files with a certificate of an authority.
+// pair writes a certificate issued by an authority, and its key, to files.
 func pair(t *testing.T, a *certificatestest.Authority, lifetime time.Duration, names ...string) Files {
 	t.Helper()
 	certificate, key := a.Pair(t, t.TempDir(), lifetime, names...)
 	return Files{Certificate: certificate, Key: key}
 }
 
-// serve serves health over TLS, and returns the address.
+// serve starts a health service with TLS until the end of the test, and returns its address.
 func serve(t *testing.T, s *Server) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(address, "0"))
@@ -81,7 +81,7 @@ func serve(t *testing.T, s *Server) string {
 	return listener.Addr().String()
 }
 
-// ask connects and asks for health once.
+// ask opens a connection and checks the server's health once.
 func ask(ctx context.Context, t *testing.T, address string, f ClientFlags) error {
 	t.Helper()
 	options, err := f.DialOptions(address, slog.New(slog.DiscardHandler))
@@ -95,7 +95,7 @@ func ask(ctx context.Context, t *testing.T, address string, f ClientFlags) error
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // nothing to lose
+	defer conn.Close() //nolint:errcheck // the call has ended
 	_, err = grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{})
 	return err
 }

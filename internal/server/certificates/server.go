@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// logPause is the least time between two log lines about clients that are refused: anybody can connect.
+// logPause is the minimum time between two log lines about rejected clients, because unauthenticated clients can cause such lines.
 const logPause = time.Second
 
-// Server is the certificate of a server, and what it asks of clients. It may be used by any number of goroutines at once.
+// Server secures the connections of a server. Safe for concurrent use.
 type Server struct {
 	source     *source
 	minVersion uint16
@@ -30,8 +30,8 @@ type Server struct {
 	refused    metric.Int64Counter
 }
 
-// NewServer reads the files. With optional, a gRPC client may do without a certificate, because something else tells who it is.
-// Errors name the file that cannot be used.
+// NewServer reads the files. If optional is true, gRPC clients need no certificate, because they can authenticate in another way. An
+// error names the invalid file.
 func NewServer(f ServerFlags, optional bool, log *slog.Logger) (*Server, error) {
 	source, err := newSource(f.Files, log)
 	if err != nil {
@@ -43,19 +43,19 @@ func NewServer(f ServerFlags, optional bool, log *slog.Logger) (*Server, error) 
 	}, nil
 }
 
-// Measure makes metrics of the server, before it serves:
+// Measure registers the metrics of the server. It must be called before the server serves:
 //
-//   - krm_tls_connections_refused: connections that ended before they were secured, whichever side refused the other
+//   - krm_tls_connections_refused: failed TLS handshakes, whichever side rejected the other
 //   - krm_tls_certificate_expiry_timestamp_seconds: when the server's certificate expires, in seconds since the epoch
 //
-// Each time that the files have been read, reloaded is told whether they have changed, or why they cannot be used.
+// reloaded is called after each read of the files. changed reports whether they have changed, and err is the reason why they are invalid.
 func (s *Server) Measure(provider metric.MeterProvider, reloaded func(changed bool, err error)) error {
-	s.source.mu.Lock() // metrics may be served already
+	s.source.mu.Lock() // the metrics server may already use the source
 	s.source.reloaded = reloaded
 	s.source.mu.Unlock()
 	meter := provider.Meter("github.com/krmfn/krmfn/internal/server/certificates")
 	var err error
-	s.refused, err = meter.Int64Counter("krm_tls_connections_refused", metric.WithDescription("Connections that ended before they were secured."))
+	s.refused, err = meter.Int64Counter("krm_tls_connections_refused", metric.WithDescription("Failed TLS handshakes."))
 	if err != nil {
 		return err
 	}
@@ -68,19 +68,19 @@ func (s *Server) Measure(provider metric.MeterProvider, reloaded func(changed bo
 	return err
 }
 
-// Config returns the configuration of a server of some protocols, such as "http/1.1", that identifies clients by certificates only. Each
-// connection gets the certificates that the files have at that time.
+// Config returns the configuration of a server that requires client certificates if the files have authorities for them. protocols are
+// ALPN protocols, such as "http/1.1". Each new connection uses the current content of the files.
 func (s *Server) Config(protocols ...string) *tls.Config {
 	return s.config(tls.RequireAndVerifyClientCert, protocols...)
 }
 
-// config returns the configuration of a server that checks client certificates as auth says, if the files have authorities for them.
+// config returns the configuration of a server. auth applies if the files have authorities for client certificates.
 func (s *Server) config(auth tls.ClientAuthType, protocols ...string) *tls.Config {
 	one := func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		now := s.source.current()
 		config := &tls.Config{
 			MinVersion: s.minVersion, NextProtos: protocols, Certificates: []tls.Certificate{*now.certificate},
-			// A resumed session would keep the authorities of its first connection.
+			// Resumption would skip the check of the client certificate with the current authorities.
 			SessionTicketsDisabled: true,
 		}
 		if now.authorities != nil {
@@ -91,7 +91,7 @@ func (s *Server) config(auth tls.ClientAuthType, protocols ...string) *tls.Confi
 	return &tls.Config{MinVersion: s.minVersion, NextProtos: protocols, GetConfigForClient: one}
 }
 
-// Credentials returns what secures a gRPC server. Connections that are refused are logged, and counted.
+// Credentials returns the credentials of a gRPC server. They log and count failed handshakes.
 func (s *Server) Credentials() credentials.TransportCredentials {
 	auth := tls.RequireAndVerifyClientCert
 	if s.optional {
@@ -110,19 +110,19 @@ func (c serverCredentials) Clone() credentials.TransportCredentials { return c }
 func (c serverCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	secured, info, err := c.TransportCredentials.ServerHandshake(conn)
 	if err != nil {
-		err = explain(err, "client", "--client-ca-file")
+		err = explain(err, "client", "server certificate", "--client-ca-file")
 		c.server.refuse(conn.RemoteAddr(), err)
 	}
 	return secured, info, err
 }
 
 func (s *Server) refuse(client net.Addr, err error) {
-	// One that connects and says nothing looks whether the port is open.
+	// TCP probes connect and close the connection without sending anything.
 	if errors.Is(err, io.EOF) {
 		return
 	}
 	if s.refused != nil {
 		s.refused.Add(context.Background(), 1) //nolint:forbidigo // a connection has no context
 	}
-	s.seldom.Do(func() { s.log.Warn("a connection could not be secured", "client", client.String(), "err", err) })
+	s.seldom.Do(func() { s.log.Warn("TLS handshake failed", "client", client.String(), "err", err) })
 }

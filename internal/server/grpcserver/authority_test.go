@@ -74,7 +74,7 @@ func TestConnectionOfRemovedAuthorityEnds(t *testing.T) {
 		go func() { running <- call("wait") }()
 		<-service.entered
 		time.Sleep(connectionAge * 3 / 10)
-		if err := call(""); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "it does not trust the authority that signed it") {
+		if err := call(""); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "it does not trust the authority that signed the certificate") {
 			t.Errorf("error of a call after the maximum age = %v, want that the server does not trust the client's authority", err)
 		}
 		close(service.release)

@@ -124,7 +124,7 @@ func TestRunnerInClusterWithTLS(t *testing.T) {
 			t.Errorf("exit code %d, want %d: %s", got.code, code, got.err)
 		}
 		if code != failure.OK {
-			contains(t, got.err, "it is not for function-runner.porch-system.svc")
+			contains(t, got.err, "is not valid for function-runner.porch-system.svc")
 		}
 	}
 }

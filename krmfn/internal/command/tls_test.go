@@ -76,10 +76,10 @@ func TestRunnerWithTLS(t *testing.T) {
 		want  string
 	}{
 		"a certificate":          {[]string{"--runner-ca", trusted, "--runner-cert", good, "--runner-key", goodKey}, failure.OK, "Successfully executed"},
-		"none":                   {[]string{"--runner-ca", trusted}, failure.RunnerFailed, "the function runner refused this side's certificate: it demands one and was shown none"},
-		"an expired one":         {[]string{"--runner-ca", trusted, "--runner-cert", late, "--runner-key", lateKey}, failure.RunnerFailed, "it has expired, or is not valid yet"},
+		"none":                   {[]string{"--runner-ca", trusted}, failure.RunnerFailed, "the function runner rejected the client certificate: it requires one, and none was sent"},
+		"an expired one":         {[]string{"--runner-ca", trusted, "--runner-cert", late, "--runner-key", lateKey}, failure.RunnerFailed, "it has expired or is not valid yet"},
 		"one that may not call":  {[]string{"--runner-ca", trusted, "--runner-cert", other, "--runner-key", otherKey}, failure.RunnerFailed, "the client certificate for spiffe://other/krmfn may not call"},
-		"another server's name":  {[]string{"--runner-ca", trusted, "--runner-cert", good, "--runner-key", goodKey, "--runner-server-name", "x"}, failure.RunnerFailed, "it is not for x"},
+		"another server's name":  {[]string{"--runner-ca", trusted, "--runner-cert", good, "--runner-key", goodKey, "--runner-server-name", "x"}, failure.RunnerFailed, "is not valid for x"},
 		"plain text":             {nil, failure.RunnerFailed, closed},
 		"a key that is missing":  {[]string{"--runner-ca", trusted, "--runner-cert", good}, failure.Failed, "--runner-cert needs --runner-key"},
 		"a file that is missing": {[]string{"--runner-ca", "/nowhere"}, failure.Failed, "open /nowhere"},

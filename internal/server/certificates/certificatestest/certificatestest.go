@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificatestest makes certificates for tests.
+// Package certificatestest creates certificates for tests.
 package certificatestest
 
 import (
@@ -21,16 +21,16 @@ import (
 	"time"
 )
 
-// Authority signs certificates.
+// Authority is a certificate authority.
 type Authority struct {
-	// PEM is its own certificate.
+	// PEM is the authority's own certificate.
 	PEM []byte
 
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// New makes an authority.
+// New returns an authority with a self-signed certificate.
 func New(t testing.TB, name string) *Authority {
 	t.Helper()
 	key := newKey(t)
@@ -47,8 +47,8 @@ func New(t testing.TB, name string) *Authority {
 	return &Authority{PEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), certificate: parsed, key: key}
 }
 
-// Issue makes a certificate, for servers and clients, of names: a URI, an IP address or a DNS name each. It holds for a lifetime that
-// began an hour ago, so that one below an hour has ended.
+// Issue returns a certificate for servers and clients with the given names, which are URIs, IP addresses or DNS names. The certificate
+// is valid from one hour ago for the lifetime: with a lifetime below an hour, it has expired.
 func (a *Authority) Issue(t testing.TB, lifetime time.Duration, names ...string) (certificate, key []byte) {
 	t.Helper()
 	own := newKey(t)
@@ -70,7 +70,7 @@ func (a *Authority) Issue(t testing.TB, lifetime time.Duration, names ...string)
 	return a.sign(t, template, own)
 }
 
-// IssueAuthority makes a certificate with which its owner can sign others.
+// IssueAuthority returns the certificate of an intermediate authority.
 func (a *Authority) IssueAuthority(t testing.TB, name string) (certificate, key []byte) {
 	t.Helper()
 	template := template(name)
@@ -78,7 +78,7 @@ func (a *Authority) IssueAuthority(t testing.TB, name string) (certificate, key 
 	return a.sign(t, template, newKey(t))
 }
 
-// sign makes a certificate of a template for the owner of a key.
+// sign returns a certificate with the fields of a template for the key own.
 func (a *Authority) sign(t testing.TB, template *x509.Certificate, own *ecdsa.PrivateKey) (certificate, key []byte) {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, own.Public(), a.key)
@@ -92,14 +92,14 @@ func (a *Authority) sign(t testing.TB, template *x509.Certificate, own *ecdsa.Pr
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
-// Pair writes a certificate and its key as tls.crt and tls.key into a directory, and returns the files.
+// Pair issues a certificate, writes tls.crt and tls.key to a directory, and returns the paths of the two files.
 func (a *Authority) Pair(t testing.TB, dir string, lifetime time.Duration, names ...string) (certificate, key string) {
 	t.Helper()
 	c, k := a.Issue(t, lifetime, names...)
 	return Write(t, dir, "tls.crt", c), Write(t, dir, "tls.key", k)
 }
 
-// Write writes a file into a directory, in one step, and returns it.
+// Write writes a file to a directory atomically, and returns its path.
 func Write(t testing.TB, dir, name string, text []byte) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
