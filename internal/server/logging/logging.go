@@ -16,9 +16,9 @@ const (
 	Text = "text"
 )
 
-// New returns a logger that writes one line for each event to w: as JSON, or as key=value for people. Verbosity is klog's:
-// 0 logs errors, 1 warnings too, 2 and 3 one line per evaluation too, 4 and more everything. In JSON, a duration KEY is the number
-// KEY_seconds; in text it is KEY=1.5s. Both are rounded to microseconds.
+// New returns a logger that writes one line for each event to w, as JSON or as key=value text. verbosity is like klog's: 0 logs errors, 1
+// also warnings, 2 and 3 also one line per evaluation, 4 and above everything. In JSON, a duration KEY is the number KEY_seconds; in text
+// it is KEY=1.5s. Durations are rounded to microseconds.
 func New(w io.Writer, format string, verbosity int) *slog.Logger {
 	if format == Text {
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level(verbosity), ReplaceAttr: rounded}))
@@ -39,11 +39,10 @@ func level(verbosity int) slog.Level {
 	}
 }
 
-// Once has each problem of one thing logged once, until there is another one. The zero value has seen none. It is for one
-// goroutine at a time.
+// Once suppresses repeated log lines about the same error. The zero value is ready to use. Not safe for concurrent use.
 type Once struct{ last string }
 
-// New reports whether to log err: whether it differs from the error of the last call. A nil error means that there is no problem.
+// New reports whether err must be logged: it is not nil, and its text differs from the error of the previous call.
 func (o *Once) New(err error) bool {
 	before := o.last
 	o.last = ""
@@ -61,7 +60,7 @@ func rounded(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// inSeconds replaces durations, which JSON would have as a number whose unit nobody can guess.
+// inSeconds converts durations to seconds and adds the unit to the key. slog would write nanoseconds without a unit.
 func inSeconds(groups []string, a slog.Attr) slog.Attr {
 	if a = rounded(groups, a); a.Value.Kind() == slog.KindDuration {
 		return slog.Float64(a.Key+"_seconds", a.Value.Duration().Seconds())

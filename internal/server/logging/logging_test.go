@@ -28,12 +28,12 @@ func TestDurations(t *testing.T) {
 		var out bytes.Buffer
 		New(&out, tc.format, 2).Info("done", "took", tc.took)
 		if !strings.Contains(out.String(), tc.want) {
-			t.Errorf("%s: %v: want %s in %s", tc.format, tc.took, tc.want, &out)
+			t.Errorf("line with %v in format %s = %s, want %s", tc.took, tc.format, &out, tc.want)
 		}
 	}
 }
 
-// A problem is new when it begins, changes, or comes again after there was none.
+// An error is new if the previous call had no error or a different one.
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	a, b := errors.New("a"), errors.New("b")
@@ -45,7 +45,7 @@ func TestOnce(t *testing.T) {
 		{nil, false}, {a, true}, {errors.New("a"), false}, {b, true}, {a, true}, {nil, false}, {nil, false}, {a, true},
 	} {
 		if got := once.New(step.err); got != step.want {
-			t.Errorf("step %d: %v is new: %v, want %v", i, step.err, got, step.want)
+			t.Errorf("step %d: New(%v) = %v, want %v", i, step.err, got, step.want)
 		}
 	}
 }

@@ -10,32 +10,32 @@ import (
 )
 
 const (
-	// maxPending is how many bytes may wait to be written. Who logs more waits, too.
+	// maxPending is the size in bytes of the buffer above which Write blocks.
 	maxPending = 1 << 20
-	// keptSpace is the largest buffer that is kept for further lines.
+	// keptSpace is the maximum size in bytes of a buffer that is reused.
 	keptSpace = 64 << 10
-	// pause is how long lines wait after a write. Each write to the pipe of a container's log wakes two processes that collect it, which
-	// under load takes more CPU time than all else that a function runner does for a call.
+	// pause is the minimum interval between two writes. Each write to the pipe of a container's log wakes two processes that collect
+	// the log. Under load, that takes more CPU time than the rest of a call in a function runner.
 	pause = 50 * time.Millisecond
 )
 
-// Writer writes beside those who log, in order: the line about a call must not keep its caller waiting. It writes a line at once, or,
-// within 50 milliseconds of the write before, together with all others of that time. It may be used by any number of goroutines at once.
+// Writer is a buffered, asynchronous writer for a log, so that a call does not wait for its log line to be written. It writes a line at
+// once if the previous write was at least 50 milliseconds ago. Otherwise it collects lines until then. Safe for concurrent use.
 type Writer struct {
 	to io.Writer
-	// more says that something is pending, and closing that nothing more will be.
+	// more signals that pending is not empty. closing is closed by Close.
 	more, closing chan struct{}
 	writing       sync.WaitGroup
 
-	// mu guards what follows. Nothing is written while it is held, but what comes after Close.
+	// mu guards the following fields. It is not held during writes, except for writes after Close.
 	mu      sync.Mutex
 	pending []byte
-	// less is told when there is room again.
+	// less signals that pending has been emptied.
 	less   sync.Cond
 	closed bool
 }
 
-// NewWriter returns a writer to w. The caller closes it.
+// NewWriter returns a writer to w. The caller must close it.
 func NewWriter(w io.Writer) *Writer {
 	l := &Writer{to: w, more: make(chan struct{}, 1), closing: make(chan struct{})}
 	l.less.L = &l.mu
@@ -43,7 +43,8 @@ func NewWriter(w io.Writer) *Writer {
 	return l
 }
 
-// Write takes lines. What comes of writing them is not known: there is nowhere to tell.
+// Write adds lines to the buffer. It blocks while the buffer is full. Errors of the underlying writer are ignored, because they cannot be
+// logged.
 func (l *Writer) Write(lines []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +62,7 @@ func (l *Writer) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// Close returns when all lines are written. Later ones are written at once.
+// Close writes the buffered lines. Lines that are written after Close are not buffered.
 func (l *Writer) Close() {
 	l.mu.Lock()
 	if !l.closed {

@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
-// All lines are written, each whole and those of one goroutine in order; after Close, too.
+// Concurrent writers do not mix their lines, and the lines of one goroutine stay in order, also after Close.
 func TestWriter(t *testing.T) {
 	t.Parallel()
 	var to bytes.Buffer
@@ -37,17 +37,17 @@ func TestWriter(t *testing.T) {
 	for line := range strings.Lines(to.String()) {
 		var i, j int
 		if _, err := fmt.Sscanf(line, "%d %d\n", &i, &j); err != nil || next[i] != j {
-			t.Fatalf("got %q after %d lines of it: %v", line, next[i], err)
+			t.Fatalf("got line %q, want %d %d: %v", line, i, next[i], err)
 		}
 		next[i]++
 	}
 	if len(next) != 8 || next[0] != 1001 || next[7] != 1000 {
-		t.Errorf("got %v lines", next)
+		t.Errorf("numbers of lines by goroutine = %v, want 1001 for goroutine 0 and 1000 for the others", next)
 	}
 	w.Close()
 }
 
-// reader takes what is written once it is open.
+// reader is a writer that blocks until open is closed.
 type reader struct {
 	open  chan struct{}
 	taken int
@@ -59,8 +59,8 @@ func (r *reader) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// Who logs does not wait for who reads, until very much is pending.
-func TestWriterIsBounded(t *testing.T) {
+// Write blocks only when the buffer is full.
+func TestWriteBlocksWhenBufferIsFull(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const lines, size = 5000, 1000
@@ -75,19 +75,19 @@ func TestWriterIsBounded(t *testing.T) {
 		}()
 		synctest.Wait()
 		if logged < 1000 || logged > 3000 {
-			t.Errorf("%d lines were taken while nobody read", logged)
+			t.Errorf("%d lines were buffered while the underlying writer blocked, want 1000 to 3000", logged)
 		}
 		close(to.open)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		w.Close()
 		if logged != lines || to.taken != lines*size {
-			t.Errorf("%d lines and %d bytes were written", logged, to.taken)
+			t.Errorf("%d lines and %d bytes were written, want %d and %d", logged, to.taken, lines, lines*size)
 		}
 	})
 }
 
-// writes are when how many bytes were written.
+// writes records the number of bytes of each write, by the time since begin.
 type writes struct {
 	begin time.Time
 	all   map[time.Duration]int
@@ -98,8 +98,8 @@ func (w *writes) Write(lines []byte) (int, error) {
 	return len(lines), nil
 }
 
-// The first line is written at once, and those that follow together; Close waits for no time to pass.
-func TestWriterGathersLines(t *testing.T) {
+// The first line is written at once, and the following lines are collected. Close writes without waiting for the interval.
+func TestWriterCollectsLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		to := &writes{time.Now(), map[time.Duration]int{}}

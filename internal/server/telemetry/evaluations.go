@@ -17,26 +17,26 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// boundaries of the duration histograms, in seconds: from a fast executable to the longest evaluation.
+// boundaries are the bucket boundaries of the duration histogram in seconds, from a fast executable to the longest evaluation.
 var boundaries = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 
-// knownImages is how many images are remembered by the repository that they resolve to.
+// knownImages is the size of the cache of images and the repositories that they resolve to.
 const knownImages = 1000
 
-// WithMetrics counts evaluations and measures where their time goes:
+// WithMetrics returns an evaluator that measures the evaluations of e:
 //
-//   - krm_function_requests (image, code): evaluations that ended; see middleware.Code
-//   - krm_function_duration (image, phase), seconds: phases queue, start, execute, and total; only the last of answers that were kept
-//   - krm_function_running: evaluations that have begun and not ended
+//   - krm_function_requests (image, code): finished evaluations; see middleware.Code
+//   - krm_function_duration (image, phase): seconds in the phases queue, start, execute and total; only total for cached results
+//   - krm_function_running: evaluations in flight
 //
-// The image is the repository, without tag and digest. Images that no evaluator knows, that are rejected, or whose first call ends
-// before they are looked up share the value unknown, because anybody can make them up.
+// The label image is the repository without tag and digest. It is unknown for images that no evaluator knows, for rejected images, and
+// for images whose first call ends before they are resolved. Otherwise clients could create any number of series.
 func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluation.Evaluator, error) {
 	meter := provider.Meter("github.com/krmfn/krmfn/internal/server/telemetry")
-	requests, err1 := meter.Int64Counter("krm_function_requests", metric.WithDescription("Evaluations that ended."))
+	requests, err1 := meter.Int64Counter("krm_function_requests", metric.WithDescription("Finished evaluations."))
 	durations, err2 := meter.Float64Histogram("krm_function_duration", metric.WithUnit("s"),
-		metric.WithDescription("Where the time of evaluations goes."), metric.WithExplicitBucketBoundaries(boundaries...))
-	running, err3 := meter.Int64UpDownCounter("krm_function_running", metric.WithDescription("Evaluations that have begun and not ended."))
+		metric.WithDescription("Duration of evaluations by phase."), metric.WithExplicitBucketBoundaries(boundaries...))
+	running, err3 := meter.Int64UpDownCounter("krm_function_running", metric.WithDescription("Evaluations in flight."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,8 @@ func WithMetrics(e evaluation.Evaluator, provider metric.MeterProvider) (evaluat
 	}), nil
 }
 
-// repository returns the repository of an image that an evaluator knows, from its answer, its error, or earlier answers; or unknown.
+// repository returns the repository of an image according to a response, an error, or earlier responses in known. It returns "unknown"
+// if none of them contains the resolved image.
 func repository(known *lru.Cache[string, string], image string, resp evaluation.Response, err error) string {
 	resolved := resp.Report.GetImage()
 	var start *evaluation.StartError

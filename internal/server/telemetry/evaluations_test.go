@@ -20,20 +20,20 @@ func TestRepository(t *testing.T) {
 		return &evaluation.StartError{Image: "r.io/a/fn:v1", Err: context.DeadlineExceeded, Rejected: rejected}
 	}
 	for name, tc := range map[string]struct {
-		before bool // the image has been answered before
+		before bool // an earlier call has resolved the image
 		resp   evaluation.Response
 		err    error
 		want   string
 	}{
-		"an answer":                   {resp: answer, want: "r.io/a/fn"},
-		"no pod":                      {err: failed(false), want: "r.io/a/fn"},
-		"no such image":               {err: failed(true), want: "unknown"},
-		"an image that is gone":       {before: true, err: failed(true), want: "unknown"},
-		"busy":                        {before: true, err: &evaluation.BusyError{}, want: "r.io/a/fn"},
-		"busy before it is known":     {err: &evaluation.BusyError{}, want: "unknown"},
-		"deadline":                    {before: true, err: context.DeadlineExceeded, want: "r.io/a/fn"},
-		"deadline before it is known": {err: context.DeadlineExceeded, want: "unknown"},
-		"no evaluator":                {err: &evaluation.NotFoundError{}, want: "unknown"},
+		"response":                           {resp: answer, want: "r.io/a/fn"},
+		"pod does not start":                 {err: failed(false), want: "r.io/a/fn"},
+		"rejected image":                     {err: failed(true), want: "unknown"},
+		"rejected image that was known":      {before: true, err: failed(true), want: "unknown"},
+		"busy":                               {before: true, err: &evaluation.BusyError{}, want: "r.io/a/fn"},
+		"busy before the image is known":     {err: &evaluation.BusyError{}, want: "unknown"},
+		"deadline":                           {before: true, err: context.DeadlineExceeded, want: "r.io/a/fn"},
+		"deadline before the image is known": {err: context.DeadlineExceeded, want: "unknown"},
+		"image that no evaluator knows":      {err: &evaluation.NotFoundError{}, want: "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,7 +45,7 @@ func TestRepository(t *testing.T) {
 				repository(known, "fn:v1", answer, nil)
 			}
 			if got := repository(known, "fn:v1", tc.resp, tc.err); got != tc.want {
-				t.Errorf("got %q, want %q", got, tc.want)
+				t.Errorf("repository() = %q, want %q", got, tc.want)
 			}
 		})
 	}

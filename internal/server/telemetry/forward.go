@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// forwarding are the options of a client whose calls stay in the trace of the call that they are made for, although this process
-// exports nothing of it: what it calls may export, and logs the trace.
+// forwarding returns the dial options of a process that does not export traces. They copy the trace context of the call being served to
+// outgoing calls, because the called server may export the trace and logs its ID.
 func forwarding() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -24,7 +24,7 @@ func forwarding() []grpc.DialOption {
 	}
 }
 
-// forward adds the caller's trace context to the metadata that is sent.
+// forward copies the caller's trace context to the outgoing metadata.
 func forward(ctx context.Context) context.Context {
 	from := incoming(ctx)
 	var pairs []string
@@ -36,12 +36,12 @@ func forward(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, pairs...)
 }
 
-// incoming is the metadata of the call that a context belongs to.
+// incoming returns the metadata of the call that is being served with a context.
 func incoming(ctx context.Context) propagation.TextMapCarrier { return metadataCarrier{ctx} }
 
-type metadataCarrier struct{ ctx context.Context } //nolint:containedctx // it is read in place of the context
+type metadataCarrier struct{ ctx context.Context } //nolint:containedctx // wraps the metadata of a context
 
-// Get returns a value if there is one alone: of two parents none is.
+// Get returns the value of a key, or "" if the key has several values, because a call cannot have two parents.
 func (c metadataCarrier) Get(key string) string {
 	if values := metadata.ValueFromIncomingContext(c.ctx, key); len(values) == 1 {
 		return values[0]

@@ -21,7 +21,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// parentServer is a health service that tells the traceparent of the last call. It calls itself once, as function runners call pods.
+// parentServer is a health service that records the traceparent of the last call. A call with a service name makes it call itself once,
+// as a function runner calls a pod.
 type parentServer struct {
 	*health.Server
 	client  grpc_health_v1.HealthClient
@@ -36,7 +37,8 @@ func (s *parentServer) Check(ctx context.Context, req *grpc_health_v1.HealthChec
 	return &grpc_health_v1.HealthCheckResponse{}, nil
 }
 
-// A call that is made for another is in its trace, whatever is exported. Only where traces are, a call without one begins one.
+// Outgoing calls continue the trace of the incoming call, whether or not traces are exported. A call without a trace starts one only if
+// traces are exported.
 func TestTraceContext(t *testing.T) {
 	t.Parallel()
 	const traceID = "0af7651916cd43dd8448eb211c80319c"
@@ -78,10 +80,10 @@ func TestTraceContext(t *testing.T) {
 				return <-s.parents
 			}
 			if got := call(metadata.AppendToOutgoingContext(t.Context(), "traceparent", "00-"+traceID+"-b7ad6b7169203331-01")); len(got) != 1 || !strings.Contains(got[0], traceID) {
-				t.Errorf("a call in a trace goes on in %q", got)
+				t.Errorf("traceparent of a call in trace %s = %q", traceID, got)
 			}
 			if got := call(t.Context()); (len(got) == 1 && !strings.Contains(got[0], trace.TraceID{}.String())) != tc.begins {
-				t.Errorf("a call without a trace goes on in %q; begins a trace: %v", got, tc.begins)
+				t.Errorf("traceparent of a call without a trace = %q, want a new trace: %v", got, tc.begins)
 			}
 			_, _ = conn.Close(), plain.Close()
 			server.Stop()

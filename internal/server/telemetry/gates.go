@@ -13,16 +13,16 @@ import (
 	"github.com/krmfn/krmfn/internal/middleware"
 )
 
-// ObserveGates measures, for gates by what runs behind them, such as executables:
+// ObserveGates registers the metrics of concurrency limits. The keys of gates are the values of the label kind, such as executables:
 //
-//   - krm_calls_running, krm_calls_running_max (kind): how many run, and how many may
-//   - krm_calls_waiting, krm_calls_waiting_max (kind): how many wait for a slot, and how many may
+//   - krm_calls_running, krm_calls_running_max (kind): number of running calls, and its limit
+//   - krm_calls_waiting, krm_calls_waiting_max (kind): number of queued calls, and its limit
 func ObserveGates(provider metric.MeterProvider, gates map[string]*middleware.Gate) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/internal/server/telemetry")
-	running, err1 := meter.Int64ObservableGauge("krm_calls_running", metric.WithDescription("Calls that run."))
-	maxRunning, err2 := meter.Int64ObservableGauge("krm_calls_running_max", metric.WithDescription("Calls that may run at once."))
-	waiting, err3 := meter.Int64ObservableGauge("krm_calls_waiting", metric.WithDescription("Calls that wait for a slot."))
-	maxWaiting, err4 := meter.Int64ObservableGauge("krm_calls_waiting_max", metric.WithDescription("Calls that may wait at once."))
+	running, err1 := meter.Int64ObservableGauge("krm_calls_running", metric.WithDescription("Running calls."))
+	maxRunning, err2 := meter.Int64ObservableGauge("krm_calls_running_max", metric.WithDescription("Maximum number of running calls."))
+	waiting, err3 := meter.Int64ObservableGauge("krm_calls_waiting", metric.WithDescription("Queued calls."))
+	maxWaiting, err4 := meter.Int64ObservableGauge("krm_calls_waiting_max", metric.WithDescription("Maximum number of queued calls."))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
 	}

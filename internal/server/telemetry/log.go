@@ -11,8 +11,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Logger returns a logger that adds trace_id to each line whose context is in a trace: also in one that a caller of this server is in
-// and of which this process exports nothing.
+// Logger returns a logger that adds trace_id to each line whose context has a trace. If this process does not export traces, trace_id is
+// the trace of the caller.
 func Logger(log *slog.Logger) *slog.Logger { return slog.New(traceHandler{log.Handler()}) }
 
 type traceHandler struct{ slog.Handler }

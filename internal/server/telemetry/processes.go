@@ -14,20 +14,20 @@ import (
 	"github.com/krmfn/krmfn/internal/process/worker"
 )
 
-// ObserveWorkers tells of workers:
+// ObserveWorkers registers the metrics of worker processes:
 //
-//   - krm_workers: how many there are now
-//   - krm_workers_started: how many have been started, so how often they are replaced
-//   - krm_workers_refused: commands that should be workers and are none
-//   - krm_worker_calls: calls that they have answered
-//   - krm_workers_max: how many there may be
+//   - krm_workers: number of running workers
+//   - krm_workers_started: number of workers started, including replacements
+//   - krm_workers_refused: number of commands that were expected to run as workers, but do not support it
+//   - krm_worker_calls: number of calls that workers have answered
+//   - krm_workers_max: maximum number of running workers
 func ObserveWorkers(provider metric.MeterProvider, stats func() worker.Stats, most int) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/internal/server/telemetry")
-	now, err1 := meter.Int64ObservableGauge("krm_workers", metric.WithDescription("Workers that there are."))
-	started, err2 := meter.Int64ObservableCounter("krm_workers_started", metric.WithDescription("Workers that have been started."))
-	refused, err3 := meter.Int64ObservableCounter("krm_workers_refused", metric.WithDescription("Functions that should be workers and are none."))
-	calls, err4 := meter.Int64ObservableCounter("krm_worker_calls", metric.WithDescription("Calls that workers have answered."))
-	limit, err5 := meter.Int64ObservableGauge("krm_workers_max", metric.WithDescription("Workers that there may be."))
+	now, err1 := meter.Int64ObservableGauge("krm_workers", metric.WithDescription("Running workers."))
+	started, err2 := meter.Int64ObservableCounter("krm_workers_started", metric.WithDescription("Workers started."))
+	refused, err3 := meter.Int64ObservableCounter("krm_workers_refused", metric.WithDescription("Functions that were expected to run as workers, but do not support it."))
+	calls, err4 := meter.Int64ObservableCounter("krm_worker_calls", metric.WithDescription("Calls answered by workers."))
+	limit, err5 := meter.Int64ObservableGauge("krm_workers_max", metric.WithDescription("Maximum number of running workers."))
 	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
@@ -43,22 +43,22 @@ func ObserveWorkers(provider metric.MeterProvider, stats func() worker.Stats, mo
 	return err
 }
 
-// Standby has processes that are started ahead of their calls; see process.Runner.
+// Standby counts standby processes. process.Runner implements it.
 type Standby interface {
 	StandbyOutcomes() map[process.StandbyOutcome]int64
 	Standby() (processes, most int)
 }
 
-// ObserveStandby tells of processes that are started ahead of their calls:
+// ObserveStandby registers the metrics of standby processes:
 //
-//   - krm_standby_processes (fate): what became of those that ended
-//   - krm_standby_processes_waiting, krm_standby_processes_waiting_max: how many there are, and how many there may be
+//   - krm_standby_processes (fate): number of former standby processes, by outcome
+//   - krm_standby_processes_waiting, krm_standby_processes_waiting_max: number of standby processes, and its limit
 func ObserveStandby(provider metric.MeterProvider, standby Standby) error {
 	meter := provider.Meter("github.com/krmfn/krmfn/internal/server/telemetry")
 	ended, err1 := meter.Int64ObservableCounter("krm_standby_processes",
-		metric.WithDescription("Processes that were started ahead of their calls, by what became of them."))
-	waiting, err2 := meter.Int64ObservableGauge("krm_standby_processes_waiting", metric.WithDescription("Processes that wait for their calls."))
-	limit, err3 := meter.Int64ObservableGauge("krm_standby_processes_waiting_max", metric.WithDescription("Processes that may wait for their calls."))
+		metric.WithDescription("Former standby processes, by outcome."))
+	waiting, err2 := meter.Int64ObservableGauge("krm_standby_processes_waiting", metric.WithDescription("Standby processes."))
+	limit, err3 := meter.Int64ObservableGauge("krm_standby_processes_waiting_max", metric.WithDescription("Maximum number of standby processes."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}

@@ -13,32 +13,31 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Reloads measures configuration that a program reads again while it runs. A nil Reloads measures nothing. It may be used by any number
-// of goroutines at once.
+// Reloads measures configuration that a program reloads while it runs. A nil Reloads measures nothing. Safe for concurrent use.
 type Reloads struct {
 	mu      sync.Mutex
 	configs map[string]*reloads
 }
 
-// reloads are those of one configuration.
+// reloads is the state of one configuration.
 type reloads struct {
 	successes, failures int64
 	failing             bool
-	// loaded is when what is in force was read.
+	// loaded is when the configuration in use was loaded; zero before the first success.
 	loaded time.Time
 }
 
 // NewReloads returns a Reloads that measures:
 //
-//   - krm_config_reloads (config, result: success, failure): times that a configuration took effect, or could not be used
-//   - krm_config_last_reload_successful (config): 1, or 0 while the latest configuration cannot be used
-//   - krm_config_last_reload_success_timestamp_seconds (config): when the configuration in force was loaded, in seconds since the epoch
+//   - krm_config_reloads (config, result: success, failure): number of times that a changed or invalid configuration was loaded
+//   - krm_config_last_reload_successful (config): 1, or 0 while the latest configuration is invalid
+//   - krm_config_last_reload_success_timestamp_seconds (config): when the configuration in use was loaded, in seconds since the epoch
 func NewReloads(provider metric.MeterProvider) (*Reloads, error) {
 	meter := provider.Meter("github.com/krmfn/krmfn/internal/server/telemetry")
-	count, err1 := meter.Int64ObservableCounter("krm_config_reloads", metric.WithDescription("Times that a configuration took effect, or could not be used."))
-	successful, err2 := meter.Int64ObservableGauge("krm_config_last_reload_successful", metric.WithDescription("1, or 0 while the latest configuration cannot be used."))
+	count, err1 := meter.Int64ObservableCounter("krm_config_reloads", metric.WithDescription("Loads of changed or invalid configurations."))
+	successful, err2 := meter.Int64ObservableGauge("krm_config_last_reload_successful", metric.WithDescription("1, or 0 while the latest configuration is invalid."))
 	last, err3 := meter.Float64ObservableGauge("krm_config_last_reload_success_timestamp_seconds",
-		metric.WithDescription("When the configuration in force was loaded, in seconds since the epoch."))
+		metric.WithDescription("When the configuration in use was loaded, in seconds since the epoch."))
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
@@ -64,8 +63,9 @@ func NewReloads(provider metric.MeterProvider) (*Reloads, error) {
 	return r, err
 }
 
-// Record notes that a configuration has been read: with an error where it could not be used, so that what was before stays in force, or
-// else whether it has changed. The name is one of a few. A first success counts as a change, and so does one after a failure.
+// Record records that a configuration has been read. err is the reason why it is invalid, so that the previous one stays in use. changed
+// reports whether it has changed. The first success, and the first success after a failure, count as changes. config becomes a label, and
+// must have few values.
 func (r *Reloads) Record(config string, changed bool, err error) {
 	if r == nil {
 		return

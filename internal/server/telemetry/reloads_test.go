@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// counted returns the integer values of a reader's metrics, by their names and labels.
+// counted returns the values of a reader's integer metrics, by name and labels.
 func counted(t *testing.T, reader sdkmetric.Reader) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
@@ -53,12 +53,12 @@ func TestReloads(t *testing.T) {
 		reloads                      []reload
 		successes, failures, inForce int64
 	}{
-		"the first":             {reloads: []reload{{}}, successes: 1, inForce: 1},
-		"nothing changes":       {reloads: []reload{{changed: true}, {}, {}}, successes: 1, inForce: 1},
-		"changes":               {reloads: []reload{{}, {changed: true}}, successes: 2, inForce: 1},
-		"broken":                {reloads: []reload{{}, {err: broken}, {err: broken}}, successes: 1, failures: 2},
-		"broken from the first": {reloads: []reload{{err: broken}}, failures: 1},
-		"broken, and as before": {reloads: []reload{{}, {err: broken}, {}}, successes: 2, failures: 1, inForce: 1},
+		"first load":              {reloads: []reload{{}}, successes: 1, inForce: 1},
+		"no change":               {reloads: []reload{{changed: true}, {}, {}}, successes: 1, inForce: 1},
+		"change":                  {reloads: []reload{{}, {changed: true}}, successes: 2, inForce: 1},
+		"invalid":                 {reloads: []reload{{}, {err: broken}, {err: broken}}, successes: 1, failures: 2},
+		"invalid from the start":  {reloads: []reload{{err: broken}}, failures: 1},
+		"invalid, then unchanged": {reloads: []reload{{}, {err: broken}, {}}, successes: 2, failures: 1, inForce: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -20,9 +20,9 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// The environment of Porch's manifests makes metrics appear where Prometheus looks for them.
+// With the environment variables in Porch's manifests, the program serves its metrics on the Prometheus port.
 //
-//nolint:paralleltest // the environment is the process's
+//nolint:paralleltest // sets environment variables
 func TestPrometheus(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -83,7 +83,7 @@ func TestPrometheus(t *testing.T) {
 	tel.Reloads.Record("bad", true, nil)
 	tel.Reloads.Record("bad", false, errors.New("it is broken"))
 	if !tel.Active {
-		t.Error("telemetry is not active")
+		t.Error("Active = false, want true")
 	}
 	text := get(t, "http://127.0.0.1:"+port+"/metrics")
 	for _, want := range []string{
@@ -101,19 +101,19 @@ func TestPrometheus(t *testing.T) {
 		"krm_workers 1", "krm_workers_started_total 2", "krm_worker_calls_total 3", "krm_workers_refused_total 4",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("%s is missing in\n%s", want, text)
+			t.Errorf("metrics lack %s:\n%s", want, text)
 		}
 	}
-	// The instrumentation scope would be three labels of each series.
+	// The instrumentation scope would add three labels to each series.
 	if strings.Contains(text, "otel_scope") {
-		t.Errorf("series have labels of their scope:\n%s", text)
+		t.Errorf("series have labels of the instrumentation scope:\n%s", text)
 	}
 	if err := tel.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
 
-// standby are processes that are started ahead of their calls.
+// standby implements telemetry.Standby.
 type standby struct{}
 
 func (standby) StandbyOutcomes() map[process.StandbyOutcome]int64 {
@@ -132,7 +132,7 @@ func get(t *testing.T, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
+	defer resp.Body.Close() //nolint:errcheck // the test reads the whole body
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -140,8 +140,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// Nothing is exported, and nobody is called, where the environment does not ask for it.
-func TestNothingByDefault(t *testing.T) {
+func TestNothingIsExportedByDefault(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "")
 	t.Setenv("OTEL_TRACES_EXPORTER", "")
 	tel, err := New(t.Context(), "test", "v0", nil, GRPC{})
@@ -150,7 +149,7 @@ func TestNothingByDefault(t *testing.T) {
 	}
 	_, span := tel.Traces.Tracer("test").Start(t.Context(), "span")
 	if span.IsRecording() || tel.Active {
-		t.Error("telemetry is recorded")
+		t.Errorf("span.IsRecording() = %v, Active = %v, want false", span.IsRecording(), tel.Active)
 	}
 	span.End()
 	if err := tel.Shutdown(t.Context()); err != nil {
@@ -161,6 +160,6 @@ func TestNothingByDefault(t *testing.T) {
 func TestUnknownExporter(t *testing.T) {
 	t.Setenv("OTEL_METRICS_EXPORTER", "carrier-pigeon")
 	if _, err := New(t.Context(), "test", "v0", nil, GRPC{}); err == nil || !strings.Contains(err.Error(), "carrier-pigeon") {
-		t.Errorf("got error %v, want one that names the exporter", err)
+		t.Errorf("New() = %v, want an error with the exporter's name", err)
 	}
 }

@@ -19,19 +19,19 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// GRPC makes exporters that send OTLP over gRPC, for programs that link gRPC; see package otlpgrpc. The zero value makes none.
+// GRPC creates exporters that send OTLP over gRPC; see package otlpgrpc. The zero value is for programs that do not link gRPC.
 type GRPC struct {
 	Metrics func(ctx context.Context) (sdkmetric.Exporter, error)
 	Traces  func(ctx context.Context) (sdktrace.SpanExporter, error)
 }
 
 var (
-	errNone    = errors.New("no exporter is asked for")
-	errUnknown = errors.New("no such exporter")
+	errNone    = errors.New("no exporter is configured")
+	errUnknown = errors.New("this program does not have such an exporter")
 )
 
-// newReader returns what exports metrics as OTEL_METRICS_EXPORTER says, or errNone. OpenTelemetry's package autoexport would link
-// exporters of logs, too.
+// newReader returns the reader for OTEL_METRICS_EXPORTER, or errNone. It replaces OpenTelemetry's package autoexport, which also links
+// exporters of logs.
 func newReader(ctx context.Context, secure *tls.Config, grpc GRPC) (sdkmetric.Reader, error) {
 	var exporter sdkmetric.Exporter
 	var err error
@@ -54,7 +54,7 @@ func newReader(ctx context.Context, secure *tls.Config, grpc GRPC) (sdkmetric.Re
 	return sdkmetric.NewPeriodicReader(exporter), nil
 }
 
-// newSpanExporter returns what exports traces as OTEL_TRACES_EXPORTER says, or errNone.
+// newSpanExporter returns the exporter for OTEL_TRACES_EXPORTER, or errNone.
 func newSpanExporter(ctx context.Context, grpc GRPC) (sdktrace.SpanExporter, error) {
 	switch os.Getenv("OTEL_TRACES_EXPORTER") {
 	case "", "none":
@@ -68,7 +68,7 @@ func newSpanExporter(ctx context.Context, grpc GRPC) (sdktrace.SpanExporter, err
 	return nil, errUnknown
 }
 
-// otlp returns an exporter for the protocol that a variable names, or else OTEL_EXPORTER_OTLP_PROTOCOL. grpc may be nil.
+// otlp returns an exporter for the protocol in an environment variable, or else in OTEL_EXPORTER_OTLP_PROTOCOL. grpc may be nil.
 func otlp[T any](ctx context.Context, variable string, grpc, http func(context.Context) (T, error)) (exporter T, err error) {
 	protocols := "http/protobuf"
 	if grpc != nil {

@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// maxConnections is the maximum number of connections for metrics, and maxPerPeer that of one address.
+	// maxConnections is the maximum number of connections, maxPerPeer the maximum from one address.
 	maxConnections, maxPerPeer = 32, 8
-	// maxHeaderBytes is the maximum size of the header of a request.
+	// maxHeaderBytes is the maximum size of a request's header.
 	maxHeaderBytes = 16 << 10
 )
 
-// servePrometheus serves /metrics on OTEL_EXPORTER_PROMETHEUS_HOST and _PORT: by HTTPS, or by HTTP where secure is nil.
+// servePrometheus serves /metrics on OTEL_EXPORTER_PROMETHEUS_HOST and OTEL_EXPORTER_PROMETHEUS_PORT, with HTTPS if secure is not nil.
 func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader, error) {
 	registry := prometheus.NewRegistry()
 	reader, err := otelprometheus.New(otelprometheus.WithRegisterer(registry), otelprometheus.WithoutScopeInfo())
@@ -41,7 +41,7 @@ func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader,
 	address := net.JoinHostPort(cmp.Or(strings.Trim(os.Getenv("OTEL_EXPORTER_PROMETHEUS_HOST"), "[]"), "localhost"), cmp.Or(os.Getenv("OTEL_EXPORTER_PROMETHEUS_PORT"), "9464"))
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen for requests for metrics: %w", err), reader.Shutdown(ctx))
+		return nil, errors.Join(fmt.Errorf("listen on the metrics port: %w", err), reader.Shutdown(ctx))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))
@@ -50,7 +50,7 @@ func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader,
 		Handler: mux, TLSConfig: secure, MaxHeaderBytes: maxHeaderBytes, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(slog.Default().Handler(), slog.LevelWarn),
 	}
-	// A client certificate is checked only when the client connects: a connection that is kept would outlive the trust in it.
+	// The TLS handshake checks the client certificate. A connection that is kept alive could be used after the certificate has expired.
 	server.SetKeepAlivesEnabled(secure == nil)
 	r := &servedReader{Reader: reader, server: server, done: make(chan struct{})}
 	go func() {
@@ -60,20 +60,20 @@ func servePrometheus(ctx context.Context, secure *tls.Config) (sdkmetric.Reader,
 			serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 		}
 		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			slog.Default().Warn("metrics are no longer served", "address", address, "err", err)
+			slog.Default().Warn("the metrics server failed", "address", address, "err", err)
 		}
 	}()
 	return r, nil
 }
 
-// servedReader is a reader whose server ends with it.
+// servedReader is a reader with its HTTP server.
 type servedReader struct {
 	sdkmetric.Reader
 	server *http.Server
 	done   chan struct{}
 }
 
-// Shutdown ends the server, too.
+// Shutdown stops the server and the reader.
 func (r *servedReader) Shutdown(ctx context.Context) error {
 	err := errors.Join(r.server.Shutdown(ctx), r.Reader.Shutdown(ctx))
 	<-r.done

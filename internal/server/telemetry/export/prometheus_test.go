@@ -16,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/internal/server/certificates/certificatestest"
 )
 
-// With a certificate, metrics are where they were without, over HTTPS alone.
-func TestPrometheusByHTTPS(t *testing.T) {
+// With a certificate, the metrics port serves HTTPS only.
+func TestPrometheusOverHTTPS(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestPrometheusByHTTPS(t *testing.T) {
 		body, err := io.ReadAll(resp.Body)
 		_ = resp.Body.Close()
 		if err != nil || !strings.Contains(string(body), want) {
-			t.Errorf("%s: %v\n%s", scheme, err, body)
+			t.Errorf("GET with %s = %q, %v, want a body with %q", scheme, body, err, want)
 		}
 	}
 	if err := tel.Shutdown(t.Context()); err != nil {
@@ -63,11 +63,11 @@ func TestPrometheusByHTTPS(t *testing.T) {
 	}
 	if conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
 		_ = conn.Close()
-		t.Error("metrics are still served")
+		t.Error("the metrics port accepts connections after Shutdown")
 	}
 }
 
-// A client that sends large headers, or opens many connections, does not keep metrics from the others.
+// The metrics port rejects large headers, and more than maxPerPeer connections from one address.
 func TestMetricsPortHasLimits(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -113,9 +113,9 @@ func TestMetricsPortHasLimits(t *testing.T) {
 		idle = append(idle, conn)
 	}
 	if _, err := get(""); err == nil {
-		t.Errorf("GET beside %d connections of the same peer succeeds, want a refusal", 2*maxPerPeer)
+		t.Errorf("GET with %d open connections from the same address succeeded, want an error", 2*maxPerPeer)
 	}
-	// The shutdown waits for clients that have just connected.
+	// Shutdown waits for new connections that have not sent a request.
 	for _, conn := range idle {
 		_ = conn.Close()
 	}

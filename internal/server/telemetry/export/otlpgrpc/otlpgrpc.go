@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package otlpgrpc exports telemetry by OTLP over gRPC. Programs that serve gRPC use it; it would make the others larger by 1 MB.
+// Package otlpgrpc exports telemetry with OTLP over gRPC. It is a separate package because it adds 1 MB to programs that do not serve
+// gRPC.
 package otlpgrpc
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/internal/server/telemetry/export"
 )
 
-// Exporters makes exporters as the OTEL_EXPORTER_OTLP_* environment says.
+// Exporters creates exporters that the variables OTEL_EXPORTER_OTLP_* configure.
 var Exporters = export.GRPC{
 	Metrics: func(ctx context.Context) (sdkmetric.Exporter, error) { return otlpmetricgrpc.New(ctx) },
 	Traces:  func(ctx context.Context) (sdktrace.SpanExporter, error) { return otlptracegrpc.New(ctx) },
