@@ -62,9 +62,9 @@ type Gate struct {
 // checks tokens; it may be nil if the flags have no audience.
 func New(f Flags, reviewer Reviewer, provider metric.MeterProvider, log *slog.Logger) (*Gate, error) {
 	counter, err := provider.Meter("github.com/krmfn/krmfn/internal/server/callers").
-		Int64Counter("krm_calls_refused", metric.WithDescription("Calls that were refused because of who called."))
+		Int64Counter("krm_calls_refused", metric.WithDescription("Calls of unauthorized callers."))
 	if err != nil {
-		return nil, fmt.Errorf("make the metrics: %w", err)
+		return nil, fmt.Errorf("register the metrics: %w", err)
 	}
 	g := &Gate{flags: f, log: log, refused: counter, seldom: rate.Sometimes{First: 1, Interval: logPause}}
 	if f.Audience != "" {

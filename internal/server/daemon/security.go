@@ -58,7 +58,7 @@ func (s secured) guard(ctx context.Context, name string, exporters *telemetry.Te
 	var g grpcserver.Guard
 	if s.server != nil {
 		if err := s.server.Measure(exporters.Metrics, func(changed bool, err error) { exporters.Reloads.Record("tls", changed, err) }); err != nil {
-			return g, fmt.Errorf("make the metrics: %w", err)
+			return g, fmt.Errorf("register the metrics: %w", err)
 		}
 		g.Credentials = s.server.Credentials()
 	}

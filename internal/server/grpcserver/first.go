@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation"
 )
 
-// receiver receives the first message of a call by calling receive. The message is not yet part of a budget.
+// receiver receives the first message of a call by calling receive. No budget includes the message yet.
 type receiver func(ctx context.Context, receive func() error) error
 
 // of wraps the handler of a unary method, whose request is its first message.
@@ -70,19 +70,19 @@ const (
 	maxUnread = 500
 )
 
-// queuedReceiver returns a receiver for calls that must not fail because of others if those are in time. At most readers calls are
-// received at a time, maxUnread more wait, and further calls are rejected. A message has at most size bytes.
+// queuedReceiver returns a receiver that reads at most readers messages at a time. maxUnread more calls wait in a queue, and further
+// calls are rejected. Slow clients are cut off, so that the queue advances. A message has at most size bytes.
 func queuedReceiver(readers int, size int64) receiver {
-	places := newPeerQueues(readers, maxUnread)
+	queues := newPeerQueues(readers, maxUnread)
 	transfer := TransferTime(size) - TransferTime(0)
 	return func(ctx context.Context, receive func() error) error {
-		leave, err := places.enter(ctx)
+		leave, err := queues.enter(ctx)
 		if err != nil {
 			return queueFullStatus(err)
 		}
 		defer leave()
 		within := firstMessageTime + transfer
-		if places.crowded() {
+		if queues.crowded() {
 			within = shortMessageTime + transfer
 		}
 		inTime := CutOff(ctx, within)

@@ -85,8 +85,8 @@ func TestFirstMessageHasADeadline(t *testing.T) {
 	}
 }
 
-// While many calls wait to be read, silent ones have a shorter deadline.
-func TestSilentCallsGiveWay(t *testing.T) {
+// While many calls wait to be read, calls that send no message have a shorter deadline.
+func TestSilentCallsAreCutOffEarlier(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startWith(t, Options{})
@@ -126,8 +126,8 @@ func TestNewestProbesAreAnswered(t *testing.T) {
 	})
 }
 
-// The number of streams that last as long as their clients want is limited.
-func TestLastingStreamsAreLimited(t *testing.T) {
+// The number of streams that clients can keep open is limited.
+func TestOpenStreamsAreLimited(t *testing.T) {
 	t.Parallel()
 	reflect := func(ctx context.Context, h *harness) error {
 		stream, err := grpc_reflection_v1.NewServerReflectionClient(h.conn).ServerReflectionInfo(ctx)

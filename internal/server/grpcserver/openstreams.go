@@ -20,7 +20,7 @@ const (
 	maxWatches = 256
 )
 
-// openStreams counts the streams that are outside every budget and last as long as their clients want.
+// openStreams counts the streams that no budget limits, and that clients can keep open.
 type openStreams struct{ reflections, watches atomic.Int64 }
 
 // receiveStream receives the first messages of streams and rejects streams above the limits.
@@ -38,11 +38,11 @@ func (s *Server) receiveStream(srv any, stream grpc.ServerStream, info *grpc.Str
 	return handler(srv, stream)
 }
 
-// limited rejects streams while there are most of them.
-func limited(handler grpc.StreamHandler, present *atomic.Int64, most int64) grpc.StreamHandler {
+// limited wraps a handler with a limit on the number of open streams, which open counts.
+func limited(handler grpc.StreamHandler, open *atomic.Int64, limit int64) grpc.StreamHandler {
 	return func(srv any, stream grpc.ServerStream) error {
-		defer present.Add(-1)
-		if present.Add(1) > most {
+		defer open.Add(-1)
+		if open.Add(1) > limit {
 			return Busy("too many streams of this method are open: try again, or close some")
 		}
 		return handler(srv, stream)

@@ -17,7 +17,7 @@ import (
 // them earlier, that is not an error.
 type Attack func(ctx context.Context, t Target) error
 
-// Attacks has all attacks by name.
+// Attacks are all attacks by name.
 var Attacks = map[string]Attack{
 	"huge headers":       HugeHeaders,
 	"headers only":       HeadersOnly,

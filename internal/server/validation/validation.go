@@ -56,7 +56,7 @@ func (s validatedStream) RecvMsg(m any) error {
 func (v validator) validate(m any) error {
 	message, ok := m.(proto.Message)
 	if !ok {
-		return status.Errorf(codes.Internal, "validate a request: %T is no message", m)
+		return status.Errorf(codes.Internal, "validate a request: %T is not a protobuf message", m)
 	}
 	if violation := v.violation(message.ProtoReflect()); violation != "" {
 		return status.Error(codes.InvalidArgument, "validation error: "+violation)
