@@ -163,7 +163,7 @@ func (c *command) finish(result *report.Report) int {
 		fmt.Fprintf(c.stderr, "image-warmer: write the report: %v\n", err)
 		return exitFailed
 	}
-	if len(result.Failures) > 0 && !c.options.IgnoreFailures {
+	if len(result.Failures) > 0 {
 		return exitFailed
 	}
 	return exitOK

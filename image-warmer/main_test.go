@@ -70,7 +70,6 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"all is well", []string{host + "/fn:v1.2.3", "--metadata-file", file}, exitOK, "metadata: " + file + " created", ""},
 		{"an image fails", []string{host + "/fn:v1.2.3", host + "/fn:v9", "--metadata-configmap="}, exitFailed, "failed: " + host + "/fn:v9: ", "image cannot be resolved"},
-		{"an image fails, which is accepted", []string{host + "/fn:v9", "--metadata-configmap=", "--ignore-failures"}, exitOK, "failed: " + host + "/fn:v9: ", ""},
 		{"no policy", []string{host + "/fn:v1.2.3", "--metadata-configmap=", "--image-policy=/none"}, exitUsage, "", "read the image policy"},
 		{"a reference is invalid", []string{"A", "--metadata-configmap="}, exitFailed, "failed: A: ", ""},
 		{"a file is missing", []string{"--pod-cache-config=/none", "--metadata-configmap="}, exitFailed, "failed: /none: ", ""},

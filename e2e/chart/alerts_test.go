@@ -8,7 +8,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,13 +46,6 @@ type alertTest struct {
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
 	testAlerts(t, "alerts_test.yaml", alerts(t))
-}
-
-// An image warmer that runs as a CronJob exposes fewer metrics.
-func TestAlertsOfScheduledImageWarmerFire(t *testing.T) {
-	t.Parallel()
-	scheduled := alertsOf(t, monitoredWith(t, `imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob, timeout: 10m, jitter: 5m}`))
-	testAlerts(t, "alerts_scheduled_test.yaml", slices.DeleteFunc(scheduled, func(alert monitoringv1.Rule) bool { return alert.Alert != "KrmfnImageWarmerFails" }))
 }
 
 // testAlerts runs the tests in a file. Each alert must fire in at least one of them.

@@ -54,7 +54,7 @@ var components = map[string]component{
 		parse: func(args, environ []string) error { _, err := warmer.Parse(args, environ); return err },
 		without: map[string]string{
 			"kptfiles": "manual", "kubeconfig": "manual", "dry-run": "manual", "format": "manual", "metadata-file": "manual",
-			"metadata-namespace": "fixed", "wrapper-image": "fixed", "ignore-failures": "hook",
+			"metadata-namespace": "fixed", "wrapper-image": "fixed",
 			"registry-auth-secret-path": "fixed", "registry-auth-secret-name": "fixed", "tls-secret-path": "fixed",
 		},
 	},

@@ -63,7 +63,7 @@ func TestTimesFollowEachOther(t *testing.T) {
 // Helm deletes hooks after success and after failure, and prints the logs of failed Jobs first.
 func TestHooksLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
-	r := renderOnce(t, parseValues(t, "imageWarmer: {enabled: true, mode: CronJob, images: [a/b:v1]}"))
+	r := renderOnce(t, parseValues(t, "imageWarmer: {enabled: true, images: [a/b:v1]}"))
 	hooks := 0
 	for _, o := range r.objects {
 		annotations := o.GetAnnotations()
@@ -83,23 +83,9 @@ func TestHooksLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// Jobs of the image warmer reach their own timeout, and print a report, before activeDeadlineSeconds.
-func TestImageWarmerHasADeadline(t *testing.T) {
+func TestImageWarmerWatchesNodes(t *testing.T) {
 	t.Parallel()
-	const values = "imageWarmer: {enabled: true, images: [a/b:v1], timeout: 10m, jitter: 90s, mode: "
-	r := renderOnce(t, parseValues(t, values+"CronJob}"))
-	job := as[batchv1.CronJob](t, named(t, r, "CronJob "+install.Namespace+"/image-warmer")).Spec.JobTemplate.Spec
-	if got := *job.ActiveDeadlineSeconds; got != 600+90+120 {
-		t.Errorf("activeDeadlineSeconds of scheduled runs = %d, want 810", got)
-	}
-	hook := as[batchv1.Job](t, named(t, r, "Job "+install.Namespace+"/image-warmer-at-install"))
-	if got := *hook.Spec.ActiveDeadlineSeconds; got >= 300 {
-		t.Errorf("activeDeadlineSeconds of the hook = %d, want less than Helm's timeout, 300", got)
-	}
-	r = renderOnce(t, parseValues(t, values+"Deployment}"))
-	if jobs := append(r.of("CronJob"), r.of("Job")...); len(jobs) != 2 { // The CronJob and the hook of the pod janitor.
-		t.Errorf("in Deployment mode: jobs = %v, want only the pod janitor's", jobs)
-	}
+	r := renderOnce(t, parseValues(t, "imageWarmer: {enabled: true, images: [a/b:v1]}"))
 	if text := named(t, r, "ClusterRole /krmfn-image-warmer-"+install.Namespace).manifest; !strings.Contains(text, "[list, watch]") {
 		t.Errorf("the image warmer cannot watch for new nodes:\n%s", text)
 	}

@@ -61,7 +61,7 @@ var related = [][]string{
 	{"tls.secret", "tls.clientCertificates", "tls.allowedClients"},
 	{"drainTimeout", "shutdownDelay", "terminationGracePeriodSeconds"},
 	{"podJanitor.grace", "pods.scanInterval", "podJanitor.warmerTTL"},
-	{"imageWarmer.enabled", "imageWarmer.images", "imageWarmer.mode", "imageWarmer.schedule", "imageWarmer.atInstall", "imageWarmer.interval", "imageWarmer.prepull.timeout"},
+	{"imageWarmer.enabled", "imageWarmer.images", "imageWarmer.interval", "imageWarmer.prepull.timeout"},
 	{"imageWarmer.enabled", "imageWarmer.images", "imageWarmer.prepull.tolerations", "imageWarmer.prepull.nodeSelector"},
 	{"functions", "pods.maxParallelPodsPerFunction", "functionNamespace.resourceQuota"},
 	{"strategy.type", "strategy.rollingUpdate"},

@@ -5,7 +5,6 @@ package chart
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -35,21 +34,17 @@ func uninstallation(t *testing.T, r *rendering) janitor.Options {
 func TestUninstallStops(t *testing.T) {
 	t.Parallel()
 	const runners, warmer = install.Namespace + "/function-runner", install.Namespace + "/image-warmer"
-	type stops struct{ Deployments, CronJobs []string }
-	for values, want := range map[string]stops{
-		"{}": {[]string{runners}, nil},
-		"imageWarmer: {enabled: true, images: [a/b:v1]}":                                              {[]string{runners, warmer}, nil},
-		"imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob}":                               {[]string{runners}, []string{warmer}},
-		"imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob, schedule: ''}":                 {[]string{runners}, nil},
-		"imageWarmer: {enabled: true, images: []}":                                                    {[]string{runners}, nil},
-		"{keepPorchObjects: true}":                                                                    {},
-		"{keepPorchObjects: true, imageWarmer: {enabled: true, images: [a/b:v1]}}":                    {[]string{warmer}, nil},
-		"{keepPorchObjects: true, imageWarmer: {enabled: true, images: [a/b:v1], mode: CronJob}}":     {nil, []string{warmer}},
-		"{keepPorchObjects: true, imageWarmer: {enabled: false, images: [a/b:v1], mode: Deployment}}": {},
+	for values, want := range map[string][]string{
+		"{}": {runners},
+		"imageWarmer: {enabled: true, images: [a/b:v1]}":                            {runners, warmer},
+		"imageWarmer: {enabled: true, images: []}":                                  {runners},
+		"{keepPorchObjects: true}":                                                  nil,
+		"{keepPorchObjects: true, imageWarmer: {enabled: true, images: [a/b:v1]}}":  {warmer},
+		"{keepPorchObjects: true, imageWarmer: {enabled: false, images: [a/b:v1]}}": nil,
 	} {
 		o := uninstallation(t, renderOnce(t, parseValues(t, values)))
-		if diff := cmp.Diff(want, stops{o.StopDeployments, o.StopCronJobs}); diff != "" {
-			t.Errorf("%s: stopped workloads (-want +got):\n%s", values, diff)
+		if diff := cmp.Diff(want, o.StopDeployments); diff != "" {
+			t.Errorf("%s: stopped Deployments (-want +got):\n%s", values, diff)
 		}
 	}
 }
@@ -70,32 +65,6 @@ func TestUninstallHasTheJanitorsSettings(t *testing.T) {
 	if o := uninstallation(t, r); o.QPS != 50 || o.Rules.PodTTL != 3*time.Hour || o.DryRun {
 		t.Errorf("qps = %v, pod-ttl = %v, dry-run = %t, want 50, 3h, false", o.QPS, o.Rules.PodTTL, o.DryRun)
 	}
-}
-
-// The CronJobs that the hook suspends exist, and the hook's Role permits patching only those.
-func TestUninstallSuspends(t *testing.T) {
-	t.Parallel()
-	eachRendering(t, func(t *testing.T, r *rendering) {
-		if !r.values["podJanitor"].(map[string]any)["enabled"].(bool) {
-			return
-		}
-		var suspended, may []string
-		for _, cronJob := range uninstallation(t, r).StopCronJobs {
-			_, name, _ := strings.Cut(cronJob, "/")
-			named(t, r, "CronJob "+cronJob)
-			suspended = append(suspended, name)
-		}
-		for o, rules := range rights(t, r) {
-			for _, rule := range rules {
-				if o.GetName() == "pod-janitor-uninstall" && slices.Contains(rule.Resources, "cronjobs") {
-					may = append(may, rule.ResourceNames...)
-				}
-			}
-		}
-		if diff := cmp.Diff(suspended, may); diff != "" {
-			t.Errorf("CronJobs (-suspended +permitted):\n%s", diff)
-		}
-	})
 }
 
 // The hook stops all Deployments that create pods, including the image warmer, and has permissions for no other Deployment.

@@ -50,11 +50,9 @@ func (o *Options) sourceFlags(f *pflag.FlagSet) {
 func (o *Options) runFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Namespace, "namespace", "porch-fn-system", "namespace of the function pods, in which the pods that pull are created")
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "path of a kubeconfig file; empty means KUBECONFIG, the in-cluster configuration, or ~/.kube/config, in this order")
-	f.DurationVar(&o.Timeout, "timeout", time.Hour, "maximum duration of one run, after --jitter; what is left by then fails")
+	f.DurationVar(&o.Timeout, "timeout", time.Hour, "maximum duration of one run; images that are not done by then fail")
 	f.BoolVar(&o.Watch, "watch", false, "keep running: warm at the start, again each --interval, and nodes that join or recover at once")
 	f.DurationVar(&o.Interval, "interval", 6*time.Hour, "with --watch, time between two runs for all images and nodes; failures are retried after a minute, then less and less often up to this interval")
-	f.DurationVar(&o.Resolve.Jitter, "jitter", 0, "maximum random delay before the first lookup, so that many clusters do not ask a registry at once")
-	f.BoolVar(&o.IgnoreFailures, "ignore-failures", false, "exit with 0 even if images failed; the report and the log show the failures")
 	f.BoolVar(&o.DryRun, "dry-run", false, "report what would be done, and change nothing")
 	f.StringVar(&o.Output, "format", "table", "format of the report on standard output: table or json")
 }

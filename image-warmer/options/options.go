@@ -35,8 +35,6 @@ type Options struct {
 	Rewrites           reference.Rewrites
 	// Policy is a file that says which images may be warmed; "" permits all.
 	Policy string
-	// IgnoreFailures has the exit code be 0 though images have failed.
-	IgnoreFailures bool
 	// Namespace is the namespace of function pods and FunctionConfig objects.
 	Namespace string
 	// Kubeconfig is a file; empty means the usual places.
@@ -45,8 +43,6 @@ type Options struct {
 		// Parallel is the maximum number of concurrent lookups, and Timeout is the maximum time for one lookup.
 		Parallel int
 		Timeout  time.Duration
-		// Jitter is the most time that passes before the first one; how much is chance.
-		Jitter time.Duration
 	}
 	Registry struct {
 		// Private turns on credentials from AuthPath, a docker config file; nodes pull with the Secret AuthSecret.
@@ -193,7 +189,6 @@ func (o *Options) rules() []error {
 		flags.That(!o.Watch || !o.DryRun, "watch", o.Watch, "false with --dry-run"),
 		flags.That(o.Resolve.Parallel > 0, "max-parallel-lookups", o.Resolve.Parallel, positive),
 		flags.That(o.Resolve.Timeout > 0, "lookup-timeout", o.Resolve.Timeout, positive),
-		flags.That(o.Resolve.Jitter >= 0, "jitter", o.Resolve.Jitter, "0 or more"),
 		flags.That(isName(o.Registry.AuthSecret), "registry-auth-secret-name", o.Registry.AuthSecret, "the name of a Secret"),
 		flags.That(m.ConfigMap == "" || isName(m.ConfigMap), "metadata-configmap", m.ConfigMap, "the name of a ConfigMap"),
 		flags.That(m.Namespace == "" || isLabel(m.Namespace), "metadata-namespace", m.Namespace, "the name of a namespace"),

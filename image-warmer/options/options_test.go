@@ -103,7 +103,7 @@ func TestParseErrors(t *testing.T) {
 		"a --image-rewrite=x":                                 "want FROM=TO",
 		"a --timeout=0s --interval=1s":                        `--timeout is "0s", want more than 0; --interval is "1s", want 1m or more`,
 		"a --watch --dry-run":                                 `--watch is "true", want false with --dry-run`,
-		"a --jitter=-1s --pull-timeout=0":                     `--jitter is "-1s", want 0 or more; --pull-timeout is "0s", want more than 0`,
+		"a --pull-timeout=0":                                  `--pull-timeout is "0s", want more than 0`,
 		"a --namespace=A --wrapper-injection=b":               `--namespace is "A", want the name of a namespace; --wrapper-injection is "b", want one of auto`,
 		"a --default-image-prefix=http://a":                   `--default-image-prefix is "http://a"`,
 	} {

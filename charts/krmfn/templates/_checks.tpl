@@ -46,7 +46,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- include "krmfn.exceeds" (list "podJanitor.warmerTTL" .podJanitor.warmerTTL "imageWarmer.prepull.timeout" .imageWarmer.prepull.timeout "the pod janitor would delete pods that still pull") -}}
 {{- end -}}
 {{- end -}}
-{{- if and (include "krmfn.warms" $) (eq .imageWarmer.mode "Deployment") (lt (include "krmfn.milliseconds" .imageWarmer.interval | int64) 60000) -}}
+{{- if and (include "krmfn.warms" $) (lt (include "krmfn.milliseconds" .imageWarmer.interval | int64) 60000) -}}
 {{- fail (printf "imageWarmer.interval is %s, but must be at least 1m, because registries limit requests" .imageWarmer.interval) }}
 {{- end -}}
 {{- $accounts := list (include "krmfn.serviceAccount" (list "porch-fn-runner" "serviceAccount" .serviceAccount)) -}}

@@ -25,14 +25,18 @@ import (
 var _ = Describe("With the image warmer", Label("registry"), func() {
 	BeforeEach(open)
 
-	It("a new function runner creates pods while the registry is down", func(ctx context.Context) {
+	// While the image warmer runs, it creates pods that pull images.
+	AfterEach(func(ctx context.Context) { f.Configure(ctx, values()) })
+
+	It("a function runner that has just started makes pods though the registry is down", func(ctx context.Context) {
 		warmed, digest := push(ctx, "team/warmed:v1")
 		unknown, _ := push(ctx, "team/not-warmed:v1")
 		other, _ := push(ctx, "team/other:v1")
 		with := maps.Clone(values())
-		with["imageWarmer"] = map[string]any{"enabled": true, "mode": "CronJob", "images": []any{warmed}} // Helm waits for the run after the installation.
+		with["imageWarmer"] = map[string]any{"enabled": true, "images": []any{warmed}}
 		begin := time.Now()
 		f.Configure(ctx, with)
+		warmUp(ctx)
 		noneSees(ctx, begin, first)
 		// The pod of this call stays, and keeps the pull secret accessible to the node. The first pod on a node that refers to the pull
 		// secret can be too early for it; the kubelet then contacts the registry again for an image that the node already has.
@@ -46,24 +50,16 @@ var _ = Describe("With the image warmer", Label("registry"), func() {
 		By("calling without metadata and without a registry")
 		Expect(callFor(ctx, unknown, 5*time.Second)).To(MatchError(ContainSubstring("the registry has not answered")))
 	})
-})
-
-var _ = Describe("With the image warmer, which watches nodes", Label("registry"), func() {
-	BeforeEach(open)
-
-	// While the image warmer runs, it creates pods that pull images.
-	AfterEach(func(ctx context.Context) { f.Configure(ctx, values()) })
 
 	// The node has no kubelet, so the spec sets the status of its pods.
 	It("a new node pulls the images, and existing nodes do not pull them again", func(ctx context.Context) {
 		image, _ := push(ctx, "team/joined:v1")
 		with := maps.Clone(values())
 		with["imageWarmer"] = map[string]any{
-			"enabled": true, "mode": "Deployment", "images": []any{image}, "prepull": map[string]any{"tolerations": []any{install.Joining}},
+			"enabled": true, "images": []any{image}, "prepull": map[string]any{"tolerations": []any{install.Joining}},
 		}
 		f.Configure(ctx, with)
-		By("waiting until the existing nodes have the images")
-		Eventually(ctx, warmerMetrics).WithTimeout(firstRun).WithPolling(time.Second).Should(MatchRegexp("(?m)^krm_warmer_last_success_timestamp_seconds"))
+		warmUp(ctx)
 
 		DeferCleanup(func(ctx context.Context) { Expect(f.LeaveNode(ctx)).To(Succeed()) })
 		Expect(f.JoinNode(ctx)).To(Succeed())
@@ -78,8 +74,14 @@ var _ = Describe("With the image warmer, which watches nodes", Label("registry")
 	})
 })
 
-// firstRun is the time limit for the image warmer's first run. The first attempt can fail, and is retried after a minute.
-const firstRun = 3 * time.Minute
+// warmUp waits until the image warmer has recorded the metadata of all images and the present nodes have pulled them. The first attempt can
+// fail, and is retried after a minute.
+func warmUp(ctx context.Context) {
+	GinkgoHelper()
+	By("waiting until the image warmer's first run has succeeded")
+	const firstRun = 3 * time.Minute
+	Eventually(ctx, warmerMetrics).WithTimeout(firstRun).WithPolling(time.Second).Should(MatchRegexp("(?m)^krm_warmer_last_success_timestamp_seconds"))
+}
 
 // pulls lists the pods that make nodes pull images.
 func pulls(ctx context.Context) ([]corev1.Pod, error) {

@@ -100,9 +100,12 @@ func valuesOf(f *fixture.Fixture) map[string]any {
 			map[string]any{"prefix": f.Registry + "/" + f.Release.Namespace},
 			map[string]any{"prefix": f.Registry + "/" + shared},
 		}}},
-		"pods":        map[string]any{"maxParallelPodsPerFunction": 1},
-		"podJanitor":  map[string]any{"schedule": rarely},
-		"imageWarmer": map[string]any{"enabled": true, "mode": "CronJob", "atInstall": false, "schedule": rarely, "images": []any{"set-labels:v0.2.0"}},
+		"pods":       map[string]any{"maxParallelPodsPerFunction": 1},
+		"podJanitor": map[string]any{"schedule": rarely},
+		// No node has the label, so the image warmer creates no pods.
+		"imageWarmer": map[string]any{
+			"enabled": true, "images": []any{"set-labels:v0.2.0"}, "prepull": map[string]any{"nodeSelector": map[string]any{"krmfn.dev/no-node": "true"}},
+		},
 	})
 }
 

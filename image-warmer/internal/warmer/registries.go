@@ -6,7 +6,6 @@ package warmer
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -97,18 +96,6 @@ func (r *run) ask(ctx context.Context, source registry.Source, ref string) resul
 		r.Log.InfoContext(ctx, "image resolved", "image", ref, "digest", digest, "took", one.took)
 	}
 	return one
-}
-
-// pause waits for a part of jitter, by chance, or until the context ends, so that not all who start at the same time ask at the
-// same time.
-func pause(ctx context.Context, jitter time.Duration) {
-	if jitter <= 0 {
-		return
-	}
-	select {
-	case <-time.After(rand.N(jitter)): //nolint:gosec // nobody gains by knowing when registries are asked
-	case <-ctx.Done():
-	}
 }
 
 // permitted is a source of what the policy permits. Function runners would refuse the rest, so that nodes need not have it.

@@ -125,7 +125,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// Waiting for the moment, and asking, end with the context, and nothing is asked afterwards.
+// Lookups end with the context, and no further lookup begins.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -139,32 +139,6 @@ func TestCancel(t *testing.T) {
 		}
 		if source.asked != 1 || time.Since(start) != 500*time.Millisecond {
 			t.Errorf("asked %d times in %v", source.asked, time.Since(start))
-		}
-		pause(ctx, time.Hour)
-		if time.Since(start) != 500*time.Millisecond {
-			t.Errorf("the pause goes on after the end, for %v", time.Since(start))
-		}
-	})
-}
-
-func TestPause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		pauses := map[time.Duration]bool{}
-		for range 20 {
-			start := time.Now()
-			pause(t.Context(), time.Minute)
-			pauses[time.Since(start)] = true
-			if time.Since(start) >= time.Minute {
-				t.Errorf("it took %v", time.Since(start))
-			}
-		}
-		if len(pauses) < 2 {
-			t.Errorf("pauses are always the same: %v", pauses)
-		}
-		start := time.Now()
-		if pause(t.Context(), 0); time.Since(start) != 0 {
-			t.Errorf("without jitter it took %v", time.Since(start))
 		}
 	})
 }

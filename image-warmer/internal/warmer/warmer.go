@@ -95,7 +95,6 @@ func Run(ctx context.Context, c Config) *report.Report {
 	r := &run{Config: c}
 	client, done := r.registries()
 	defer done()
-	pause(ctx, c.Options.Resolve.Jitter)
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Options.Timeout, fmt.Errorf("the %v of --timeout are over", c.Options.Timeout))
 	defer cancel()
 	found := r.collect(ctx, client)

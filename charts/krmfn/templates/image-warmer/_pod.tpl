@@ -3,16 +3,11 @@ Copyright The krmfn Authors
 SPDX-License-Identifier: Apache-2.0
 */ -}}
 
-{{- /* Pod of the image warmer: include "krmfn.imageWarmerPod" (list . FLAGS), for the mode that the values say. */ -}}
+{{- /* Pod of the image warmer: include "krmfn.imageWarmerPod" . */ -}}
 {{- define "krmfn.imageWarmerPod" -}}
-{{- $root := index . 0 -}}
-{{- $flags := index . 1 -}}
-{{- $stays := eq $root.Values.imageWarmer.mode "Deployment" -}}
-{{- $annotations := dict -}}
-{{- if $stays -}}
-{{- /* Another list of functions is warmed at once. */ -}}
-{{- $_ := set $annotations "krmfn.dev/pod-cache-config" ($root.Values.functions | toJson | sha256sum | trunc 16) -}}
-{{- end -}}
+{{- $root := . -}}
+{{- /* The annotation restarts the image warmer when functions change, so that it warms them at once. */ -}}
+{{- $annotations := dict "krmfn.dev/pod-cache-config" ($root.Values.functions | toJson | sha256sum | trunc 16) -}}
 {{- with $root.Values.imageWarmer -}}
 metadata:
   labels:
@@ -21,7 +16,6 @@ metadata:
 spec:
   serviceAccountName: {{ include "krmfn.warmerAccount" $root }}
   enableServiceLinks: false
-  restartPolicy: {{ ternary "Always" "Never" $stays }}
   securityContext:
     {{- include "krmfn.podSecurity" $root | nindent 4 }}
   {{- with include "krmfn.placement" (list $root .) }}{{ . | trim | nindent 2 }}{{ end }}
@@ -59,9 +53,9 @@ spec:
         {{- end }}
         {{- with include "krmfn.registryFlags" $root }}{{ . | trim | nindent 8 }}{{ end }}
         {{- include "krmfn.logFlags" $root | nindent 8 }}
-        {{- range $flags }}
-        - {{ . }}
-        {{- end }}
+        - --watch
+        - --interval={{ .interval }}
+        - --timeout={{ .timeout }}
         {{- range .images }}
         - {{ printf "--image=%s" . | quote }}
         {{- end }}
@@ -70,7 +64,6 @@ spec:
         {{- end }}
       env:
         {{- $wrapper := dict "name" "WRAPPER_SERVER_IMAGE" "value" (include "krmfn.image" (list $root "wrapper-server")) }}
-        {{- if $stays }}
         {{- include "krmfn.env" (list "krmfn-image-warmer" .extraEnv (list $wrapper)) | nindent 8 }}
       ports:
         - name: metrics
@@ -82,9 +75,6 @@ spec:
         periodSeconds: 30
         timeoutSeconds: 5
         failureThreshold: 4
-        {{- else }}
-        {{- include "krmfn.entries" (list "name" (list $wrapper) .extraEnv) | nindent 8 }}
-        {{- end }}
       resources:
         {{- toYaml .resources | nindent 8 }}
       securityContext:

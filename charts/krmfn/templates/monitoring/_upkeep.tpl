@@ -4,8 +4,8 @@ SPDX-License-Identifier: Apache-2.0
 */ -}}
 
 {{- /*
-Whether the last run of a CronJob that has begun has not succeeded, or one has not begun that was due an hour ago:
-include "krmfn.cronJobFails" (list . NAME). The metrics are those of kube-state-metrics: without it, the alert is silent.
+Whether the last run of a CronJob failed, or a run is an hour late: include "krmfn.cronJobFails" (list . NAME). The expression uses metrics of
+kube-state-metrics. Without them, the alert never fires.
 */ -}}
 {{- define "krmfn.cronJobFails" -}}
 {{- $of := printf "{namespace=%q, cronjob=%q}" (index . 0).Release.Namespace (index . 1) -}}
@@ -14,23 +14,16 @@ max by (cronjob) (kube_cronjob_status_last_schedule_time{{ $of }})
 or time() - max by (cronjob) (kube_cronjob_next_schedule_time{{ $of }}) > 3600
 {{- end }}
 
-{{- /* Alerts on the image warmer, by what tells of it: its own metrics where it keeps running, and else those of its CronJob. */ -}}
 {{- define "krmfn.imageWarmerAlerts" -}}
 {{- $runbook := .Values.monitoring.prometheusRule.runbookUrl -}}
 {{- $of := printf "job=\"image-warmer-metrics\", namespace=%q" .Release.Namespace -}}
 {{- if include "krmfn.warms" . }}
 {{- with .Values.imageWarmer }}
-{{- $stays := eq .mode "Deployment" }}
-{{- if or $stays .schedule }}
 - alert: KrmfnImageWarmerFails
-  {{- /* What fails on one node is tried again there, and the run for all nodes only after the interval. */}}
+  {{- /* The image warmer retries failures on one node only there, and repeats the run for all nodes only after the interval. */}}
   expr: |
-    {{- if $stays }}
     absent(time() - krm_warmer_last_success_timestamp_seconds{ {{- $of }}} < {{ add (mul 2 (include "krmfn.seconds" .interval)) (include "krmfn.seconds" .timeout) }})
-    {{- else }}
-    {{- include "krmfn.cronJobFails" (list $ "image-warmer") | nindent 4 }}
-    {{- end }}
-  for: {{ add (include "krmfn.seconds" .timeout) (ternary 0 (include "krmfn.seconds" .jitter | int) $stays) 600 }}s
+  for: {{ add (include "krmfn.seconds" .timeout) 600 }}s
   labels:
     severity: warning
   annotations:
@@ -39,8 +32,6 @@ or time() - max by (cronjob) (kube_cronjob_next_schedule_time{{ $of }}) > 3600
     description: >-
       Calls that need a new pod may wait for a registry or a pull. The log of the image warmer has a report of each run with the images and nodes that failed.
     runbook_url: {{ $runbook }}#krmfnimagewarmerfails
-{{- end }}
-{{- if $stays }}
 - alert: KrmfnImageWarmerLookupsFail
   expr: |
     sum(krm_warmer_images{ {{- $of }}, state=~"failed|kept"}) > 0
@@ -53,7 +44,6 @@ or time() - max by (cronjob) (kube_cronjob_next_schedule_time{{ $of }}) > 3600
     description: >-
       Their registry does not answer, does not have them, or denies access. Functions whose images are not known yet fail. The log of the image warmer names images and reasons.
     runbook_url: {{ $runbook }}#krmfnimagewarmerlookupsfail
-{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
