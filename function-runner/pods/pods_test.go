@@ -20,12 +20,12 @@ import (
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/krmfn/krmfn/function-runner/internal/functionconfig"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/cluster/injection"
 	"github.com/krmfn/krmfn/internal/server/telemetry"
 	"github.com/krmfn/krmfn/services/evaluation"
@@ -128,7 +128,7 @@ func TestLimits(t *testing.T) {
 	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
 	_, _ = p.settings.Load()
 	// The settings of a FunctionConfig object override the flags. The settings of the exact reference override both, field by field.
-	overrides := &podtemplate.Overrides{ServiceAccountName: "sa"}
+	overrides := &functionconfig.Overrides{ServiceAccountName: "sa"}
 	p.configs = objects{"r.io/own": {TTL: time.Minute, MaxPods: 9, Waitlist: 9, Overrides: overrides}, "r.io/object": {MaxPods: 5, Overrides: overrides}}
 	flags := pool.Config{MaxPods: 1, Waitlist: 2, PerPod: 8, MaxWaiting: 1000, TTL: 30 * time.Minute}
 	own, warm := flags, flags

@@ -12,16 +12,17 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
-	"github.com/krmfn/krmfn/function-runner/internal/functionconfig"
+	"github.com/krmfn/krmfn/function-runner/internal/functionconfigs"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/internal/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/internal/traits"
 )
 
-// configs provides the settings in FunctionConfig objects; see functionconfig.Follower.
+// configs provides the settings in FunctionConfig objects; see functionconfigs.Follower.
 type configs interface {
 	Pods(reference string) functionconfig.Settings
 	Recheck()
@@ -38,17 +39,17 @@ func (p *Pods) follow(config *rest.Config, cluster *client.Cluster) error {
 	if err != nil {
 		return fmt.Errorf("make the client for FunctionConfig objects: %w", err)
 	}
-	rules := functionconfig.Rules{
+	rules := functionconfigs.Rules{
 		DefaultPrefix: o.DefaultImagePrefix, Reference: o.Reference,
 		InitContainer: func() bool { return p.templates.Current().HasInitContainer() },
 	}
 	if o.Enabled(options.RuntimeExec) {
 		rules.Executable = func(name string) (string, error) { return exec.FindExecutable(o.Exec.Functions, name) }
 	}
-	follower := functionconfig.New(functionconfig.Config{
+	follower := functionconfigs.New(functionconfigs.Config{
 		Rules: rules, Client: objects.Resource(functionconfig.Resource).Namespace(o.Pod.Namespace), Namespace: o.Pod.Namespace, Reloaded: p.reloaded("function_configs"), Log: p.config.Log,
 		Served: func(ctx context.Context) (bool, error) {
-			return functionconfig.Served(ctx, cluster)
+			return functionconfigs.Served(ctx, cluster)
 		},
 		Functions: func(functions []exec.Executable) {
 			if p.configure != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
-	"github.com/krmfn/krmfn/function-runner/internal/functionconfig"
 	"github.com/krmfn/krmfn/function-runner/options"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/images/registry"
 	"github.com/krmfn/krmfn/internal/traits"
 )

@@ -15,6 +15,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	evaluationv1 "github.com/krmfn/krmfn/proto/gen/go/protocolbuffers/go/krmfn/evaluation/v1"
 )
 
@@ -24,7 +25,7 @@ const variable = "ANSWER"
 func (r *runner) configure(v corev1.EnvVar) {
 	synctest.Wait()
 	v.Name = variable
-	r.limits.Overrides = &podtemplate.Overrides{Container: podtemplate.ContainerOverrides{Env: []corev1.EnvVar{v}}}
+	r.limits.Overrides = &functionconfig.Overrides{Container: functionconfig.ContainerOverrides{Env: []corev1.EnvVar{v}}}
 	r.manager.Changed()
 	synctest.Wait()
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
@@ -29,7 +30,7 @@ func TestPoolIsCacheableUnlessPodsReadFromOutside(t *testing.T) {
 			spec.Containers[0].VolumeMounts = append(spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: "more", MountPath: "/more"})
 		}
 	}
-	overrides := func(o podtemplate.Overrides) func(*corev1.PodSpec, *podtemplate.Values) {
+	overrides := func(o functionconfig.Overrides) func(*corev1.PodSpec, *podtemplate.Values) {
 		return func(_ *corev1.PodSpec, v *podtemplate.Values) { v.Overrides = &o }
 	}
 	for name, tc := range map[string]struct {
@@ -49,11 +50,11 @@ func TestPoolIsCacheableUnlessPodsReadFromOutside(t *testing.T) {
 		"sidecar's environment": {func(s *corev1.PodSpec, _ *podtemplate.Values) {
 			s.Containers = append(s.Containers, corev1.Container{Env: secret})
 		}, false},
-		"overrides without references":              {overrides(podtemplate.Overrides{Container: podtemplate.ContainerOverrides{Env: own}}), true},
-		"overrides: variable of a Secret":           {overrides(podtemplate.Overrides{Container: podtemplate.ContainerOverrides{Env: secret}}), false},
-		"overrides: environment of a ConfigMap":     {overrides(podtemplate.Overrides{Container: podtemplate.ContainerOverrides{EnvFrom: from}}), false},
-		"overrides: init container's Secret":        {overrides(podtemplate.Overrides{InitContainer: podtemplate.ContainerOverrides{Env: secret}}), false},
-		"overrides: init container's own variables": {overrides(podtemplate.Overrides{InitContainer: podtemplate.ContainerOverrides{Env: own}}), true},
+		"overrides without references":              {overrides(functionconfig.Overrides{Container: functionconfig.ContainerOverrides{Env: own}}), true},
+		"overrides: variable of a Secret":           {overrides(functionconfig.Overrides{Container: functionconfig.ContainerOverrides{Env: secret}}), false},
+		"overrides: environment of a ConfigMap":     {overrides(functionconfig.Overrides{Container: functionconfig.ContainerOverrides{EnvFrom: from}}), false},
+		"overrides: init container's Secret":        {overrides(functionconfig.Overrides{InitContainer: functionconfig.ContainerOverrides{Env: secret}}), false},
+		"overrides: init container's own variables": {overrides(functionconfig.Overrides{InitContainer: functionconfig.ContainerOverrides{Env: own}}), true},
 		"files of a Secret":                         {mount(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}), false},
 		"files of a ConfigMap":                      {mount(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}), false},
 		"files of several sources":                  {mount(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{}}), false},

@@ -18,6 +18,7 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager/simulation"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/cluster/injection"
 	"github.com/krmfn/krmfn/internal/traits"
 )
@@ -179,7 +180,7 @@ func TestOverridesChange(t *testing.T) {
 		r := start(t, c)
 		before := r.mustCall(digest("a"))
 		for range 2 {
-			r.limit(func(l *Limits) { l.Overrides = &podtemplate.Overrides{ServiceAccountName: "sa"} })
+			r.limit(func(l *Limits) { l.Overrides = &functionconfig.Overrides{ServiceAccountName: "sa"} })
 			after := r.mustCall(digest("a"))
 			wantPods(t, c, before, after)
 			for _, pod := range c.Pods() {

@@ -29,8 +29,8 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podcertificates"
 	"github.com/krmfn/krmfn/function-runner/internal/podname"
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
@@ -46,7 +46,7 @@ type Images interface {
 type Limits struct {
 	pool.Config
 	// Overrides replace fields of the template, and Declared replaces the labels of the image that package traits reads. Nil means none.
-	Overrides *podtemplate.Overrides
+	Overrides *functionconfig.Overrides
 	Declared  map[string]string
 	// Patches are merged into the result of the template and the overrides.
 	Patches []podpatch.Patch

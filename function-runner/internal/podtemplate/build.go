@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/internal/wrapperapi"
@@ -50,7 +51,7 @@ type Values struct {
 	Declared map[string]string
 	Traits   traits.Traits
 	// Overrides replace fields of the template. Nil means none.
-	Overrides *Overrides
+	Overrides *functionconfig.Overrides
 	// Patches are merged into the result of the template and the overrides.
 	Patches []podpatch.Patch
 	// Resources replace the resources of the template and of the overrides where they are set.
@@ -91,7 +92,7 @@ func (t *Template) Build(v *Values, namespace, name string, ordinal int) (*corev
 	container.Args = append(container.Args, v.processes()...)
 	container.Args = append(container.Args, "--")
 	container.Args = append(container.Args, v.Command...)
-	(&ContainerOverrides{Requests: v.Resources.Requests, Limits: v.Resources.Limits}).apply(container)
+	overrideContainer(container, &functionconfig.ContainerOverrides{Requests: v.Resources.Requests, Limits: v.Resources.Limits})
 	container.Env = append(slices.DeleteFunc(container.Env, isIdentity), v.identity(t.authorities)...)
 	if t.imageUser && (v.Overrides == nil || v.Overrides.SecurityContext == nil) {
 		v.user(pod.Spec.SecurityContext)
@@ -111,7 +112,7 @@ func (t *Template) Build(v *Values, namespace, name string, ordinal int) (*corev
 func (t *Template) base(v *Values) (*corev1.Pod, error) {
 	pod := t.Pod.DeepCopy()
 	if v.Overrides != nil {
-		v.Overrides.apply(pod)
+		override(pod, v.Overrides)
 	}
 	return podpatch.Apply(pod, v.Patches...)
 }
@@ -180,34 +181,11 @@ func with(before, added map[string]string) map[string]string {
 	return all
 }
 
-// Overrides replace fields of the template. Unset fields do not change the template. Overrides are immutable.
-type Overrides struct {
-	// ServiceAccountName is the service account of the pod.
-	ServiceAccountName string
-	// SecurityContext is the security context of the pod. If it is set, the image's user is not used.
-	SecurityContext *corev1.PodSecurityContext
-	// InitContainer applies to the first init container, and Container applies to the function's container.
-	InitContainer, Container ContainerOverrides
-}
-
-// ContainerOverrides are the overrides of one container. They replace whole fields of the template without merging.
-type ContainerOverrides struct {
-	// Requests and Limits are the container's resources.
-	Requests, Limits corev1.ResourceList
-	EnvFrom          []corev1.EnvFromSource
-	Env              []corev1.EnvVar
-}
-
-// IsZero reports whether no field is set. An empty list or map counts as set, because it clears the field of the template.
-func (o *ContainerOverrides) IsZero() bool {
-	return o.Requests == nil && o.Limits == nil && o.EnvFrom == nil && o.Env == nil
-}
-
 // HasInitContainer reports whether pods have an init container.
 func (t *Template) HasInitContainer() bool { return len(t.Pod.Spec.InitContainers) > 0 }
 
-// apply applies the overrides to a pod. It ignores InitContainer if the pod has no init container.
-func (o *Overrides) apply(pod *corev1.Pod) {
+// override applies overrides to a pod. It ignores InitContainer if the pod has no init container.
+func override(pod *corev1.Pod, o *functionconfig.Overrides) {
 	if o.ServiceAccountName != "" {
 		pod.Spec.ServiceAccountName, pod.Spec.DeprecatedServiceAccount = o.ServiceAccountName, ""
 	}
@@ -215,12 +193,12 @@ func (o *Overrides) apply(pod *corev1.Pod) {
 		pod.Spec.SecurityContext = o.SecurityContext.DeepCopy()
 	}
 	if len(pod.Spec.InitContainers) > 0 {
-		o.InitContainer.apply(&pod.Spec.InitContainers[0])
+		overrideContainer(&pod.Spec.InitContainers[0], &o.InitContainer)
 	}
-	o.Container.apply(FunctionOf(pod))
+	overrideContainer(FunctionOf(pod), &o.Container)
 }
 
-func (o *ContainerOverrides) apply(c *corev1.Container) {
+func overrideContainer(c *corev1.Container, o *functionconfig.ContainerOverrides) {
 	if o.Requests != nil {
 		c.Resources.Requests = o.Requests.DeepCopy()
 	}

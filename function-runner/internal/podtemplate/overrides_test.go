@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
@@ -31,17 +32,17 @@ func TestOverrides(t *testing.T) {
 	forged := append(slices.Clone(env), corev1.EnvVar{Name: "KRMFN_POD_UID", Value: "forged"})
 	from := []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "s"}}}}
 	for name, tc := range map[string]struct {
-		overrides podtemplate.Overrides
+		overrides functionconfig.Overrides
 		change    func(pod *corev1.Pod)
 	}{
 		"nothing":         {change: func(*corev1.Pod) {}},
-		"service account": {podtemplate.Overrides{ServiceAccountName: "sa"}, func(pod *corev1.Pod) { pod.Spec.ServiceAccountName = "sa" }},
+		"service account": {functionconfig.Overrides{ServiceAccountName: "sa"}, func(pod *corev1.Pod) { pod.Spec.ServiceAccountName = "sa" }},
 		"security context": {
-			podtemplate.Overrides{SecurityContext: &corev1.PodSecurityContext{RunAsUser: new(int64(5))}},
+			functionconfig.Overrides{SecurityContext: &corev1.PodSecurityContext{RunAsUser: new(int64(5))}},
 			func(pod *corev1.Pod) { pod.Spec.SecurityContext = &corev1.PodSecurityContext{RunAsUser: new(int64(5))} },
 		},
 		"container": {
-			podtemplate.Overrides{Container: podtemplate.ContainerOverrides{Requests: cpu("1"), Limits: cpu("2"), Env: forged, EnvFrom: from}},
+			functionconfig.Overrides{Container: functionconfig.ContainerOverrides{Requests: cpu("1"), Limits: cpu("2"), Env: forged, EnvFrom: from}},
 			func(pod *corev1.Pod) {
 				c := &pod.Spec.Containers[1]
 				c.Resources = corev1.ResourceRequirements{Requests: cpu("1"), Limits: cpu("2")}
@@ -49,7 +50,7 @@ func TestOverrides(t *testing.T) {
 			},
 		},
 		"init container": {
-			podtemplate.Overrides{InitContainer: podtemplate.ContainerOverrides{Requests: cpu("1"), Env: env}},
+			functionconfig.Overrides{InitContainer: functionconfig.ContainerOverrides{Requests: cpu("1"), Env: env}},
 			func(pod *corev1.Pod) {
 				c := &pod.Spec.InitContainers[0]
 				c.Resources.Requests, c.Env = cpu("1"), env
@@ -84,11 +85,11 @@ func TestOverridesOfTheDefault(t *testing.T) {
 	}
 	f := function()
 	f.User = "4711"
-	f.Overrides = &podtemplate.Overrides{
+	f.Overrides = &functionconfig.Overrides{
 		SecurityContext: &corev1.PodSecurityContext{RunAsUser: new(int64(5))},
-		Container:       podtemplate.ContainerOverrides{Env: []corev1.EnvVar{}, Limits: cpu("3"), Requests: cpu("1")},
+		Container:       functionconfig.ContainerOverrides{Env: []corev1.EnvVar{}, Limits: cpu("3"), Requests: cpu("1")},
 		// The template has no init container, so that this override has no effect.
-		InitContainer: podtemplate.ContainerOverrides{Env: []corev1.EnvVar{{Name: "A"}}},
+		InitContainer: functionconfig.ContainerOverrides{Env: []corev1.EnvVar{{Name: "A"}}},
 	}
 	f.Resources.Limits = cpu("2")
 	pod, _ := build(t, template, f)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/cluster/injection"
 	"github.com/krmfn/krmfn/internal/traits"
 )
@@ -233,7 +234,7 @@ func TestVersionFor(t *testing.T) {
 		"other resources": {change: func(f *podtemplate.Values) {
 			f.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 		}},
-		"other overrides": {change: func(f *podtemplate.Values) { f.Overrides = &podtemplate.Overrides{ServiceAccountName: "a"} }},
+		"other overrides": {change: func(f *podtemplate.Values) { f.Overrides = &functionconfig.Overrides{ServiceAccountName: "a"} }},
 		"other standby":   {change: func(f *podtemplate.Values) { f.StandbyProcesses = new(2) }},
 		"an annotation":   {change: func(f *podtemplate.Values) { f.Declared = map[string]string{traits.WorkerLabel: "false"} }},
 		// The labels of a digest never change, and are unknown before the image was resolved.

@@ -181,7 +181,7 @@ func TestFunctionConfigs(t *testing.T) {
 		elsewhere,
 	)})
 	want(t, found, false, []string{"p.io/a:v1", "p.io/a:v2", "p.io/b:v1", "r.io/x/a:v1", "r.io/x/a:v2"}, map[string]string{
-		"FunctionConfig odd": "not understood", "p.io/f:v 1": "not allowed in a reference",
+		"FunctionConfig odd": "spec.podExecutor is no object", "p.io/f:v 1": `tag "v 1"`,
 	})
 	if len(found.Notes) != 1 || !strings.Contains(found.Notes[0], "FunctionConfig tagless") {
 		t.Errorf("notes are %q", found.Notes)

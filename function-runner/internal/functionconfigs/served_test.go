@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functionconfig_test
+package functionconfigs_test
 
 import (
 	"net/http"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/krmfn/krmfn/function-runner/internal/functionconfig"
+	"github.com/krmfn/krmfn/function-runner/internal/functionconfigs"
 )
 
 func TestServed(t *testing.T) {
@@ -41,7 +41,7 @@ func TestServed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := functionconfig.Served(t.Context(), client.RESTClient())
+			got, err := functionconfigs.Served(t.Context(), client.RESTClient())
 			if got != tc.want || (err != nil) != tc.fail {
 				t.Errorf("Served() = %v, %v, want %v and an error: %v", got, err, tc.want, tc.fail)
 			}

@@ -1,7 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functionconfig
+// Package functionconfigs follows Porch's FunctionConfig objects, which configure the functions with executables, the settings of function
+// pods, and the functions that get pods before their first call. It reports problems and effects in the status of the objects.
+package functionconfigs
 
 import (
 	"context"
@@ -19,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/server/logging"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
@@ -69,9 +72,9 @@ func New(c Config) *Follower {
 	return f
 }
 
-// Pods returns the settings of a function's pods by its resolved reference, regardless of the tag. It returns zero Settings for a
+// Pods returns the settings of a function's pods by its resolved reference, regardless of the tag. It returns zero settings for a
 // function without settings.
-func (f *Follower) Pods(ref string) Settings {
+func (f *Follower) Pods(ref string) functionconfig.Settings {
 	repository, _, _ := reference.Split(ref)
 	return f.state.Load().pods[repository]
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functionconfig
+package functionconfigs
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/traits"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
@@ -47,10 +47,10 @@ podExecutor:
 
 func TestState(t *testing.T) {
 	t.Parallel()
-	whole := Settings{TTL: 5 * time.Minute, MaxPods: 4, Waitlist: 2, Overrides: &podtemplate.Overrides{
+	whole := functionconfig.Settings{TTL: 5 * time.Minute, MaxPods: 4, Waitlist: 2, Overrides: &functionconfig.Overrides{
 		ServiceAccountName: "sa", SecurityContext: &corev1.PodSecurityContext{RunAsUser: new(int64(5))},
-		InitContainer: podtemplate.ContainerOverrides{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
-		Container: podtemplate.ContainerOverrides{
+		InitContainer: functionconfig.ContainerOverrides{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
+		Container: functionconfig.ContainerOverrides{
 			Limits:  corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
 			EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "cm"}}}},
 			Env:     []corev1.EnvVar{{Name: "A", Value: "1"}},
@@ -62,7 +62,7 @@ func TestState(t *testing.T) {
 		specs []string
 		// images maps images to their executables.
 		images map[string]string
-		pods   map[string]Settings
+		pods   map[string]functionconfig.Settings
 		warm   []string
 		// problems are the problems of all objects.
 		problems []string
@@ -73,32 +73,32 @@ func TestState(t *testing.T) {
 				"r.io/set-x:v1": "/functions/set-x", "r.io/set-x:v2": "/functions/set-x",
 				"other.io/y/set-x:v1": "/functions/set-x", "other.io/y/set-x:v2": "/functions/set-x",
 			},
-			pods: map[string]Settings{"r.io/set-x": whole, "other.io/y/set-x": whole},
+			pods: map[string]functionconfig.Settings{"r.io/set-x": whole, "other.io/y/set-x": whole},
 			// A tag with an executable needs no pod.
 			warm: []string{"r.io/set-x:v3"},
 		},
 		{
 			name: "no prefixes are the default prefix", specs: []string{"{image: a, binaryExecutor: {tags: [latest], path: a}, podExecutor: {tags: [v9]}}"},
-			images: map[string]string{"r.io/a:latest": "/functions/a"}, pods: map[string]Settings{"r.io/a": {}}, warm: []string{"r.io/a:v9"},
+			images: map[string]string{"r.io/a:latest": "/functions/a"}, pods: map[string]functionconfig.Settings{"r.io/a": {}}, warm: []string{"r.io/a:v9"},
 		},
 		{
 			name: "all tags of the first prefix are warmed", specs: []string{"{image: a, prefixes: [x.io, y.io//, x.io/], podExecutor: {tags: [v2, v1, v2]}}"},
-			pods: map[string]Settings{"x.io/a": {}, "y.io/a": {}}, warm: []string{"x.io/a:v1", "x.io/a:v2"},
+			pods: map[string]functionconfig.Settings{"x.io/a": {}, "y.io/a": {}}, warm: []string{"x.io/a:v1", "x.io/a:v2"},
 		},
 		{name: "executors of others", specs: []string{"{image: a, goExecutor: {tags: [v1]}}"}},
 		{name: "no executor", specs: []string{"{image: a}"}},
 		{name: "nulls", specs: []string{"{image: a, prefixes: null, podExecutor: null, binaryExecutor: null}"}},
 		{
 			name: "less than one is left to the flags", specs: []string{"{image: a, podExecutor: {timeToLive: -5m, maxParallelExecutions: -1, preferredMaxQueueLength: 0}}"},
-			pods: map[string]Settings{"r.io/a": {}},
+			pods: map[string]functionconfig.Settings{"r.io/a": {}},
 		},
 		{
 			name: "overrides of nothing", specs: []string{"{image: a, podExecutor: {templateOverrides: {container: {resources: {}}, initContainer: {}}}}"},
-			pods: map[string]Settings{"r.io/a": {}},
+			pods: map[string]functionconfig.Settings{"r.io/a": {}},
 		},
 		{
 			name: "an environment that is emptied", specs: []string{"{image: a, podExecutor: {templateOverrides: {container: {env: []}}}}"},
-			pods: map[string]Settings{"r.io/a": {Overrides: &podtemplate.Overrides{Container: podtemplate.ContainerOverrides{Env: []corev1.EnvVar{}}}}},
+			pods: map[string]functionconfig.Settings{"r.io/a": {Overrides: &functionconfig.Overrides{Container: functionconfig.ContainerOverrides{Env: []corev1.EnvVar{}}}}},
 		},
 		{
 			name: "the oldest object counts",
@@ -107,7 +107,7 @@ func TestState(t *testing.T) {
 				"{image: a, prefixes: ['', x.io], podExecutor: {maxParallelExecutions: 2, tags: [v2]}, binaryExecutor: {tags: [v1, v2], path: two}}",
 			},
 			images: map[string]string{"r.io/a:v1": "/functions/one", "r.io/a:v2": "/functions/two", "x.io/a:v1": "/functions/two", "x.io/a:v2": "/functions/two"},
-			pods:   map[string]Settings{"r.io/a": {MaxPods: 1}, "x.io/a": {MaxPods: 2}},
+			pods:   map[string]functionconfig.Settings{"r.io/a": {MaxPods: 1}, "x.io/a": {MaxPods: 2}},
 			problems: []string{
 				"b: spec.binaryExecutor: r.io/a:v1 has the executable of the older FunctionConfig a",
 				"b: spec.podExecutor: the pods of r.io/a are as the older FunctionConfig a has them",
@@ -117,12 +117,12 @@ func TestState(t *testing.T) {
 			name: "same names in several registries", specs: []string{
 				"{image: a, prefixes: [x.io], podExecutor: {maxParallelExecutions: 1}}", "{image: a, prefixes: [y.io], podExecutor: {maxParallelExecutions: 2}}",
 			},
-			pods: map[string]Settings{"x.io/a": {MaxPods: 1}, "y.io/a": {MaxPods: 2}},
+			pods: map[string]functionconfig.Settings{"x.io/a": {MaxPods: 1}, "y.io/a": {MaxPods: 2}},
 		},
 		{
 			name:     "an executable that is none",
 			specs:    []string{"{image: a, podExecutor: {maxParallelExecutions: 2}, binaryExecutor: {tags: [v1], path: gone}}"},
-			pods:     map[string]Settings{"r.io/a": {MaxPods: 2}},
+			pods:     map[string]functionconfig.Settings{"r.io/a": {MaxPods: 2}},
 			problems: []string{"a: spec.binaryExecutor.path: executable gone is missing"},
 		},
 		{
@@ -132,19 +132,19 @@ func TestState(t *testing.T) {
 				"{image: b, binaryExecutor: {tags: [], path: b}}", "{image: c, binaryExecutor: {tags: [v1]}}", "{image: 'd e', podExecutor: {}}",
 				"{image: f, binaryExecutor: {tags: ['v 1', v2], path: f}}",
 			},
-			images: map[string]string{"r.io/f:v2": "/functions/f"}, pods: map[string]Settings{"y.io/a": {}}, warm: []string{"y.io/a:v1"},
+			images: map[string]string{"r.io/f:v2": "/functions/f"}, pods: map[string]functionconfig.Settings{"y.io/a": {}}, warm: []string{"y.io/a:v1"},
 			problems: []string{
 				"a: spec.image is missing: name the function, such as set-labels",
 				"b: spec.image has a tag or digest: give the name alone, and tags with the executors",
 				`c: invalid image prefix "https://x.io": must not include a scheme (e.g. https://)`,
 				`c: invalid image prefix "Z.io/UPPER": must be a valid registry path`,
-				`c: spec.podExecutor: tag "" of spec.image "a" is invalid: it ` + errNoTag.Error(),
-				`c: spec.podExecutor: tag "v1@x" of spec.image "a" is invalid: it ` + errNoTag.Error(),
-				`c: spec.podExecutor: tag "a/b" of spec.image "a" is invalid: it ` + errNoTag.Error(),
+				`c: spec.podExecutor: tag "" of spec.image "a" is invalid: it ` + functionconfig.ErrInvalidTag.Error(),
+				`c: spec.podExecutor: tag "v1@x" of spec.image "a" is invalid: it ` + functionconfig.ErrInvalidTag.Error(),
+				`c: spec.podExecutor: tag "a/b" of spec.image "a" is invalid: it ` + functionconfig.ErrInvalidTag.Error(),
 				"d: spec.binaryExecutor.tags is empty: name the tags that the executable answers to",
 				"e: spec.binaryExecutor.path is missing: name an executable",
 				`f: function image reference "r.io/d e" is invalid: invalid reference format`,
-				`g: spec.binaryExecutor: tag "v 1" of spec.image "f" is invalid: it ` + errNoTag.Error(),
+				`g: spec.binaryExecutor: tag "v 1" of spec.image "f" is invalid: it ` + functionconfig.ErrInvalidTag.Error(),
 			},
 		},
 		{
@@ -156,7 +156,7 @@ func TestState(t *testing.T) {
 					"templateOverrides: {serviceAccountName: 1, securityContext: secret, container: {env: secret, envFrom: [secret], resources: {requests: {cpu: secret}}}, initContainer: secret}}}",
 				"{image: c, podExecutor: {maxParallelExecutions: 2.0, preferredMaxQueueLength: 2.5, templateOverrides: secret}}",
 			},
-			pods: map[string]Settings{"r.io/b": {}, "r.io/c": {MaxPods: 2}},
+			pods: map[string]functionconfig.Settings{"r.io/b": {}, "r.io/c": {MaxPods: 2}},
 			problems: []string{
 				"a: spec.image is no string", "a: spec.prefixes is no list", "a: spec.image is missing: name the function, such as set-labels", "a: spec.podExecutor is no object",
 				"b: spec.prefixes has an item that is no string", "b: spec.binaryExecutor is no object",
@@ -230,7 +230,7 @@ func TestDeclared(t *testing.T) {
 		"nothing":                {spec: everything, annotations: map[string]string{"krmfn.dev/other": "true"}},
 		"a wrong value": {
 			spec: "{image: set-x}", annotations: map[string]string{traits.WorkerLabel: "si"}, pods: map[string]string{traits.WorkerLabel: "si"},
-			problems: []string{`metadata.annotations: krmfn.dev/worker is "si", want true or false`},
+			problems: []string{`metadata.annotations are invalid: krmfn.dev/worker is "si", want true or false`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

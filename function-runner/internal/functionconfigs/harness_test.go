@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functionconfig
+package functionconfigs
 
 import (
 	"bytes"
@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -73,14 +74,14 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{t: t, served: true}
 	c.FakeDynamicClient = fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{Resource: "FunctionConfigList"})
+		map[schema.GroupVersionResource]string{functionconfig.Resource: "FunctionConfigList"})
 	c.PrependReactor("patch", "functionconfigs", c.patch)
 	return c
 }
 
 func (c *cluster) get(name string) *unstructured.Unstructured {
 	c.t.Helper()
-	found, err := c.Tracker().Get(Resource, namespace, name)
+	found, err := c.Tracker().Get(functionconfig.Resource, namespace, name)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -91,9 +92,9 @@ func (c *cluster) get(name string) *unstructured.Unstructured {
 func (c *cluster) store(u *unstructured.Unstructured) {
 	c.version++
 	u.SetResourceVersion(strconv.FormatInt(c.version, 10))
-	err := c.Tracker().Update(Resource, u, namespace)
+	err := c.Tracker().Update(functionconfig.Resource, u, namespace)
 	if apierrors.IsNotFound(err) {
-		err = c.Tracker().Create(Resource, u, namespace)
+		err = c.Tracker().Create(functionconfig.Resource, u, namespace)
 	}
 	if err != nil {
 		c.t.Error(err)
@@ -107,7 +108,7 @@ func (c *cluster) put(name, spec string) {
 	c.mu.Lock()
 	u.SetGeneration(c.version + 1)
 	u.SetCreationTimestamp(metav1.Unix(c.version, 0))
-	if found, err := c.Tracker().Get(Resource, namespace, name); err == nil {
+	if found, err := c.Tracker().Get(functionconfig.Resource, namespace, name); err == nil {
 		before, _ := found.(*unstructured.Unstructured)
 		u.SetCreationTimestamp(before.GetCreationTimestamp())
 		if status, ok := before.Object["status"]; ok {
@@ -132,7 +133,7 @@ func (c *cluster) edit(change func(u *unstructured.Unstructured)) {
 
 func (c *cluster) remove(name string) {
 	c.t.Helper()
-	if err := c.Tracker().Delete(Resource, namespace, name); err != nil {
+	if err := c.Tracker().Delete(functionconfig.Resource, namespace, name); err != nil {
 		c.t.Error(err)
 	}
 	synctest.Wait()
@@ -150,7 +151,7 @@ func (c *cluster) patch(action kubetesting.Action) (bool, runtime.Object, error)
 	}
 	u := c.get(a.GetName())
 	if metadata, _ := patch["metadata"].(map[string]any); metadata["resourceVersion"] != u.GetResourceVersion() {
-		return true, nil, apierrors.NewConflict(Resource.GroupResource(), a.GetName(), errors.New("another version"))
+		return true, nil, apierrors.NewConflict(functionconfig.Resource.GroupResource(), a.GetName(), errors.New("another version"))
 	}
 	keep := "status"
 	if a.GetSubresource() == "status" {
@@ -280,7 +281,7 @@ func start(t *testing.T, c *cluster) *replica {
 	t.Helper()
 	r := &replica{executables: map[string]bool{}}
 	r.Follower = New(Config{
-		Rules: r.rules(), Client: fakeObjects{c.Resource(Resource).Namespace(namespace)}, Namespace: namespace, Served: c.isServed, Log: slog.New(slog.NewTextHandler(r, nil)),
+		Rules: r.rules(), Client: fakeObjects{c.Resource(functionconfig.Resource).Namespace(namespace)}, Namespace: namespace, Served: c.isServed, Log: slog.New(slog.NewTextHandler(r, nil)),
 		Functions: func(functions []exec.Executable) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

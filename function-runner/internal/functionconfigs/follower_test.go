@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functionconfig
+package functionconfigs
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	kubetesting "k8s.io/client-go/testing"
 
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/traits"
 )
 
@@ -94,7 +95,7 @@ func TestFollowAnnotations(t *testing.T) {
 		}{
 			{annotations: map[string]string{"other": "x"}},
 			{annotations: map[string]string{"other": "x", traits.WorkerLabel: "true"}, changes: 1},
-			{annotations: map[string]string{traits.WorkerLabel: "TRUE"}, changes: 2, text: reporter + `metadata.annotations: krmfn.dev/worker is "TRUE", want true or false`},
+			{annotations: map[string]string{traits.WorkerLabel: "TRUE"}, changes: 2, text: reporter + `metadata.annotations are invalid: krmfn.dev/worker is "TRUE", want true or false`},
 			{annotations: nil, changes: 3},
 		} {
 			c.edit(func(u *unstructured.Unstructured) { u.SetAnnotations(tc.annotations) })
@@ -128,10 +129,10 @@ func TestNotServed(t *testing.T) {
 
 		// The resource is removed again, with its objects.
 		c.PrependReactor("list", "functionconfigs", func(kubetesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewNotFound(Resource.GroupResource(), "")
+			return true, nil, apierrors.NewNotFound(functionconfig.Resource.GroupResource(), "")
 		})
 		c.PrependWatchReactor("functionconfigs", func(kubetesting.Action) (bool, watch.Interface, error) {
-			return true, nil, apierrors.NewNotFound(Resource.GroupResource(), "")
+			return true, nil, apierrors.NewNotFound(functionconfig.Resource.GroupResource(), "")
 		})
 		c.set(false, nil)
 		r.stop()
@@ -159,7 +160,7 @@ func TestServedNoMore(t *testing.T) {
 		wantFunctions(t, r, map[string]string{"r.io/a:v1": "/functions/a"})
 		c.set(false, nil)
 		c.PrependReactor("list", "functionconfigs", func(kubetesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewNotFound(Resource.GroupResource(), "")
+			return true, nil, apierrors.NewNotFound(functionconfig.Resource.GroupResource(), "")
 		})
 		(<-watches).Error(expired())
 		time.Sleep(time.Minute)
@@ -219,7 +220,7 @@ func TestForbidden(t *testing.T) {
 						return nil
 					}
 					attempts.Add(1)
-					return apierrors.NewForbidden(Resource.GroupResource(), "", errors.New("no"))
+					return apierrors.NewForbidden(functionconfig.Resource.GroupResource(), "", errors.New("no"))
 				}
 				c.PrependReactor("*", "functionconfigs", func(action kubetesting.Action) (bool, runtime.Object, error) {
 					err := refuse(action)

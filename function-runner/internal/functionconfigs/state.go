@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functionconfig
+package functionconfigs
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/krmfn/krmfn/function-runner/internal/exec"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
@@ -33,7 +34,7 @@ type Rules struct {
 type state struct {
 	functions []exec.Executable
 	// pods holds the settings by the repository of the reference.
-	pods map[string]Settings
+	pods map[string]functionconfig.Settings
 	// warm holds the references that need pods, sorted.
 	warm []string
 	// verdicts holds the verdicts on the objects, by name.
@@ -56,7 +57,7 @@ type builder struct {
 
 func newState(rules *Rules, objects []*unstructured.Unstructured) *state {
 	b := &builder{
-		Rules: rules, state: &state{pods: map[string]Settings{}, verdicts: map[string]*verdict{}},
+		Rules: rules, state: &state{pods: map[string]functionconfig.Settings{}, verdicts: map[string]*verdict{}},
 		executables: map[string]string{}, owners: map[string]string{},
 	}
 	objects = slices.SortedFunc(slices.Values(objects), func(a, b *unstructured.Unstructured) int {
@@ -69,15 +70,23 @@ func newState(rules *Rules, objects []*unstructured.Unstructured) *state {
 		if object.GetDeletionTimestamp() != nil {
 			continue
 		}
-		var s spec
-		s, v.problems = decode(object)
-		repositories := b.repositories(&s, v)
-		if s.binary != nil && b.Executable != nil && s.image != "" {
-			b.binary(&s, repositories, v)
+		o, problems := functionconfig.Decode(object)
+		for _, problem := range problems {
+			v.problem("%v", problem)
 		}
-		if s.pod != nil {
+		repositories, invalid := o.Repositories(b.DefaultPrefix)
+		for _, err := range invalid {
+			v.problem("%v", err)
+		}
+		if o.Binary != nil && b.Executable != nil && o.Image != "" {
+			b.binary(&o, repositories, v)
+		}
+		if o.Pod == nil && o.Declared != nil {
+			o.Pod = &functionconfig.PodExecutor{Settings: functionconfig.Settings{Declared: o.Declared}}
+		}
+		if o.Pod != nil {
 			// b.executables is complete only after all objects were processed.
-			pods = append(pods, func() { b.pod(s.pod, repositories, v) })
+			pods = append(pods, func() { b.pod(o.Pod, repositories, v) })
 		}
 	}
 	for _, pod := range pods {
@@ -110,25 +119,25 @@ func (v *verdict) problem(format string, args ...any) {
 }
 
 // binary registers the executable of an object for each of its references.
-func (b *builder) binary(s *spec, repositories []string, v *verdict) {
+func (b *builder) binary(o *functionconfig.Object, repositories []string, v *verdict) {
 	switch {
-	case s.binary.path == "":
+	case o.Binary.Path == "":
 		v.problem("spec.binaryExecutor.path is missing: name an executable")
 		return
-	case len(s.binary.tags) == 0:
+	case len(o.Binary.Tags) == 0:
 		v.problem("spec.binaryExecutor.tags is empty: name the tags that the executable answers to")
 		return
 	}
-	path, err := b.Executable(s.binary.path)
+	path, err := b.Executable(o.Binary.Path)
 	if err != nil {
 		v.problem("spec.binaryExecutor.path: %v", err)
 		return
 	}
-	f := exec.Executable{Name: reference.BaseName(s.image), Path: path, Implementation: path[strings.LastIndexByte(path, '/')+1:], Declared: s.declared}
+	f := exec.Executable{Name: reference.BaseName(o.Image), Path: path, Implementation: path[strings.LastIndexByte(path, '/')+1:], Declared: o.Declared}
 	own := v.object.GetName()
 	for _, repository := range repositories {
-		for _, tag := range s.binary.tags {
-			reference, err := tagged(repository, tag)
+		for _, tag := range o.Binary.Tags {
+			reference, err := functionconfig.Tagged(repository, tag)
 			if err != nil {
 				v.problem("spec.binaryExecutor: %v", err)
 				continue
@@ -149,7 +158,7 @@ func (b *builder) binary(s *spec, repositories []string, v *verdict) {
 }
 
 // pod registers the pod settings of an object for each of its repositories.
-func (b *builder) pod(pod *podExecutor, repositories []string, v *verdict) {
+func (b *builder) pod(pod *functionconfig.PodExecutor, repositories []string, v *verdict) {
 	own := v.object.GetName()
 	for i, repository := range repositories {
 		pulled, err := b.Reference(repository)
@@ -161,12 +170,12 @@ func (b *builder) pod(pod *podExecutor, repositories []string, v *verdict) {
 			v.problem("spec.podExecutor: the pods of %s are as the older FunctionConfig %s has them", repository, owner)
 			continue
 		}
-		b.owners[pulled], b.state.pods[pulled] = own, pod.settings
+		b.owners[pulled], b.state.pods[pulled] = own, pod.Settings
 		if i == 0 {
-			b.warm(pod.tags, repository, v)
+			b.warm(pod.Tags, repository, v)
 		}
 	}
-	if o := pod.settings.Overrides; o != nil && !o.InitContainer.IsZero() && !b.InitContainer() {
+	if o := pod.Overrides; o != nil && !o.InitContainer.IsZero() && !b.InitContainer() {
 		v.problem("spec.podExecutor.templateOverrides.initContainer does not apply: function pods have no init container here")
 	}
 }
@@ -174,7 +183,7 @@ func (b *builder) pod(pod *podExecutor, repositories []string, v *verdict) {
 // warm requests pods for the tags of a repository that have no executable.
 func (b *builder) warm(tags []string, repository string, v *verdict) {
 	for _, tag := range tags {
-		reference, err := tagged(repository, tag)
+		reference, err := functionconfig.Tagged(repository, tag)
 		if err != nil {
 			v.problem("spec.podExecutor: %v", err)
 			continue
@@ -186,59 +195,4 @@ func (b *builder) warm(tags []string, repository string, v *verdict) {
 			b.state.warm = append(b.state.warm, pulled)
 		}
 	}
-}
-
-// repositories returns the image with each of its prefixes, without a tag, in order.
-func (b *builder) repositories(s *spec, v *verdict) []string {
-	if s.image == "" {
-		return nil
-	}
-	if _, tag, digest := reference.Split(s.image); tag != "" || digest != "" {
-		v.problem("spec.image has a tag or digest: give the name alone, and tags with the executors")
-		return nil
-	}
-	prefixes := s.prefixes
-	if len(prefixes) == 0 {
-		prefixes = []string{""}
-	}
-	var repositories []string
-	for _, prefix := range prefixes {
-		if prefix == "" {
-			prefix = b.DefaultPrefix
-		}
-		repository, err := join(prefix, s.image)
-		switch {
-		case err != nil:
-			v.problem("%v", err)
-		case !slices.Contains(repositories, repository):
-			repositories = append(repositories, repository)
-		}
-	}
-	return repositories
-}
-
-// join returns the repository of an image with a prefix.
-func join(prefix, name string) (string, error) {
-	if err := reference.ValidatePrefix(prefix); err != nil {
-		return "", err
-	}
-	repository := name
-	if prefix = strings.TrimRight(prefix, "/"); prefix != "" {
-		repository = prefix + "/" + name
-	}
-	if err := reference.Validate(repository); err != nil {
-		return "", err
-	}
-	return repository, nil
-}
-
-var errNoTag = errors.New("must be a letter, digit or underscore, followed by at most 127 letters, digits, underscores, periods or dashes")
-
-// tagged returns the reference of a repository and a tag.
-func tagged(repository, tag string) (string, error) {
-	ref := repository + ":" + tag
-	if got, gotTag, digest := reference.Split(ref); got != repository || gotTag != tag || tag == "" || digest != "" || reference.Validate(ref) != nil {
-		return "", fmt.Errorf("tag %q of spec.image %q is invalid: it %w", tag, reference.BaseName(repository), errNoTag)
-	}
-	return ref, nil
 }

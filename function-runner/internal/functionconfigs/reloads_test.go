@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functionconfig
+package functionconfigs
 
 import (
 	"errors"
@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 )
 
 // wantReloads checks the number of effective reloads, and the error of the last reload. An empty problem means no error.
@@ -62,7 +64,7 @@ func TestReloadsThatFail(t *testing.T) {
 		refuse  error
 		problem string
 	}{
-		"forbidden":  {served: true, refuse: apierrors.NewForbidden(Resource.GroupResource(), "", errors.New("no")), problem: "forbidden"},
+		"forbidden":  {served: true, refuse: apierrors.NewForbidden(functionconfig.Resource.GroupResource(), "", errors.New("no")), problem: "forbidden"},
 		"down":       {down: errors.New("connection refused"), problem: "connection refused"},
 		"not served": {},
 	} {

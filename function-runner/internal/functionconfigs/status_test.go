@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functionconfig
+package functionconfigs
 
 import (
 	"errors"
@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubetesting "k8s.io/client-go/testing"
+
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 )
 
 func setStatus(field string, value any) func(*unstructured.Unstructured) {
@@ -118,7 +120,7 @@ func TestConflicts(t *testing.T) {
 		var tried atomic.Bool
 		c.PrependReactor("patch", "functionconfigs", func(kubetesting.Action) (bool, runtime.Object, error) {
 			if tried.CompareAndSwap(false, true) {
-				return true, nil, apierrors.NewConflict(Resource.GroupResource(), "a", errors.New("another version"))
+				return true, nil, apierrors.NewConflict(functionconfig.Resource.GroupResource(), "a", errors.New("another version"))
 			}
 			return false, nil, nil
 		})
@@ -142,7 +144,7 @@ func TestWritingIsForbidden(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, c *cluster) {
 		c.PrependReactor("patch", "functionconfigs", func(kubetesting.Action) (bool, runtime.Object, error) {
-			return true, nil, apierrors.NewForbidden(Resource.GroupResource(), "", errors.New("no"))
+			return true, nil, apierrors.NewForbidden(functionconfig.Resource.GroupResource(), "", errors.New("no"))
 		})
 		c.put("a", binaryA)
 		c.put("b", podB)

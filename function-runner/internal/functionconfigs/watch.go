@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package functionconfig
+package functionconfigs
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/krmfn/krmfn/internal/cluster/client"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 	"github.com/krmfn/krmfn/internal/server/logging"
 	"github.com/krmfn/krmfn/internal/traits"
 )
@@ -142,11 +143,11 @@ func slim(object any) (any, error) {
 // Served reports whether the API server serves FunctionConfig objects. It uses the discovery API, which needs no permissions.
 func Served(ctx context.Context, discovery rest.Interface) (bool, error) {
 	resources := &metav1.APIResourceList{}
-	err := discovery.Get().AbsPath("/apis", Resource.Group, Resource.Version).Do(ctx).Into(resources)
+	err := discovery.Get().AbsPath("/apis", functionconfig.Resource.Group, functionconfig.Resource.Version).Do(ctx).Into(resources)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
-	return err == nil && slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == Resource.Resource }), err
+	return err == nil && slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == functionconfig.Resource.Resource }), err
 }
 
 const (
