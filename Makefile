@@ -128,7 +128,8 @@ endef
 ##@ Check
 
 .PHONY: test check bench bench-go fuzz fuzz-targets mutate vulncheck lint lint-proto lint-generated lint-workspace lint-chart lint-workflows lint-site $(MODULES:%=test/%) $(MODULES:%=lint/%)
-test: $(MODULES:%=test/%) ## Test all modules, with the race detector for concurrent code (one module: make test/krmfn; services and internal: make test/.)
+test: ## Test all modules, with the race detector for concurrent code (one module: make test/krmfn; services and internal: make test/.)
+	@$(MAKE) --no-print-directory -j 2 $(MODULES:%=test/%) # the last tests of a module would leave a CPU idle
 	$(if $(RACE),,@echo "The race detector did not run, because there is no C compiler.")
 $(RACE_MODULES:%=test/%): export CGO_ENABLED := $(if $(RACE),1,0)
 $(RACE_MODULES:%=test/%): DETECT := $(RACE)
