@@ -99,6 +99,8 @@ func logged(t *testing.T, log *bytes.Buffer, attribute string) []string {
 }
 
 // The span of an evaluation is a child of the caller's span, and the log contains the trace ID.
+//
+//nolint:paralleltest // the environment belongs to the process
 func TestSpans(t *testing.T) {
 	c := newCollector(t)
 	setenv(t, "OTEL_TRACES_EXPORTER=otlp", "OTEL_EXPORTER_OTLP_ENDPOINT="+c.URL, "OTEL_EXPORTER_OTLP_HEADERS=x-token=a%20b",
@@ -163,6 +165,8 @@ func TestTraceInLog(t *testing.T) {
 }
 
 // Telemetry that cannot be exported does not make evaluations fail. One signal does not affect the other.
+//
+//nolint:paralleltest // the environment belongs to the process
 func TestEvaluationsSucceedWithoutTelemetry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		environ []string
@@ -214,6 +218,8 @@ func TestImageInSpanIsShortened(t *testing.T) {
 const metricsHost = "127.0.0.94"
 
 // With the environment in Porch's manifests, metrics are at the address that Porch's end-to-end tests expect.
+//
+//nolint:paralleltest // the environment belongs to the process
 func TestMetrics(t *testing.T) {
 	setenv(t, "OTEL_METRICS_EXPORTER=prometheus", "OTEL_TRACES_EXPORTER=none", "OTEL_EXPORTER_PROMETHEUS_HOST="+metricsHost)
 	log := new(bytes.Buffer)
