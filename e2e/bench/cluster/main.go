@@ -14,10 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
-	"github.com/krmfn/krmfn/e2e/bench/run"
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/programs/progress"
 )
@@ -27,11 +26,11 @@ var (
 	pools  = pflag.Int("pools", 1000, "number of idle pools to measure the function runner's memory with")
 )
 
-func main() { run.Main(context.Background(), "Calls of function pods in a kind cluster", measure) }
+func main() { measure.Main(context.Background(), "Calls of function pods in a kind cluster", run) }
 
 // bench is the state of one run.
 type bench struct {
-	*run.Run
+	*measure.Run
 	*install.Installation
 	function *images
 	warm     warm
@@ -39,7 +38,7 @@ type bench struct {
 	pod *corev1.Pod
 }
 
-func measure(ctx context.Context, r *run.Run) (err error) {
+func run(ctx context.Context, r *measure.Run) (err error) {
 	installation, err := install.Open(ctx, progress.New(os.Stdout).Step)
 	if err != nil {
 		return err
@@ -71,7 +70,7 @@ func (b *bench) measureAll(ctx context.Context, dir string) (err error) {
 	if err := b.AwaitQuiet(ctx); err != nil {
 		return err
 	}
-	if err := (calls.Target{Run: b.Run, Evaluator: "pod", Bare: b.function.bare, Call: b.call}).Measure(ctx); err != nil {
+	if err := (measure.Target{Run: b.Run, Evaluator: "pod", Bare: b.function.bare, Call: b.call}).Measure(ctx); err != nil {
 		return err
 	}
 	if err := b.Part(ctx, "pod, where the time of a call goes", b.measureTimings); err != nil {

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/command"
@@ -62,7 +63,7 @@ func residentOf(ctx context.Context, pod *corev1.Pod) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return residentIn(status)
+	return measure.MemoryIn(status, "VmRSS")
 }
 
 // container identifies a container on a node. The node itself is a container on this machine.
@@ -106,20 +107,4 @@ func lastCollection(log string) (count int, alive memory) {
 func mebibytes(digits string) float64 {
 	count, _ := strconv.ParseFloat(digits, 64)
 	return count * (1 << 20)
-}
-
-// kilobytes parses decimal digits as a number of kB as the kernel prints it (1024 bytes) and returns bytes.
-func kilobytes(digits string) float64 {
-	count, _ := strconv.ParseFloat(digits, 64)
-	return count * 1024
-}
-
-// residentIn returns VmRSS from the text of /proc/PID/status, in bytes.
-func residentIn(status string) (float64, error) {
-	for line := range strings.Lines(status) {
-		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "VmRSS:" {
-			return kilobytes(fields[1]), nil
-		}
-	}
-	return 0, errors.New("the status of the process has no VmRSS")
 }

@@ -20,16 +20,6 @@ gc 2 @0.052s 3%: 0.034+2.6+0.074 ms clock, 0.069+0.92/2.2/0+0.14 ms cpu, 68->69-
 	}
 }
 
-func TestResidentIn(t *testing.T) {
-	t.Parallel()
-	if got, err := residentIn("Name:\ta\nVmHWM:\t 9 kB\nVmRSS:\t   14372 kB\n"); err != nil || got != 14372*1024 {
-		t.Errorf("residentIn() = %v, %v, want 14372 KiB", got, err)
-	}
-	if _, err := residentIn("Name:\ta\n"); err == nil {
-		t.Error("residentIn() without VmRSS succeeded, want an error")
-	}
-}
-
 func TestTaskProcesses(t *testing.T) {
 	t.Parallel()
 	got := taskProcesses("TASK    PID    STATUS    \n0c1d    812    RUNNING\nffee    90    STOPPED\n")

@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
-	"github.com/krmfn/krmfn/e2e/bench/rounds"
 )
 
 // timings holds the latencies of calls in milliseconds, and the function's share of them.
@@ -27,7 +26,7 @@ func (b *bench) measureTimings(ctx context.Context) error {
 	var count int64
 	for range b.Rounds {
 		var t timings
-		series, err := rounds.Interleave(ctx, 1, rounds.Open("call", calls.Rate, 5*b.Turn, func(ctx context.Context) error {
+		series, err := measure.Interleave(ctx, 1, measure.Open("call", measure.Rate, 5*b.Turn, func(ctx context.Context) error {
 			begin := time.Now()
 			_, evaluation, err := b.warm.client.EvaluateReported(ctx, image, list)
 			if err == nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/e2e/bench/function"
-	"github.com/krmfn/krmfn/e2e/bench/rounds"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/load"
 )
@@ -60,7 +60,7 @@ func (b *bench) warmUp(ctx context.Context, kind *function.Kind) error {
 	if err := b.call(kind, list)(ctx); err != nil {
 		return err
 	}
-	result, err := rounds.Closed(kind.Name, 2*runtime.NumCPU(), 3*time.Second, b.call(kind, list)).Measure(ctx)
+	result, err := measure.Closed(kind.Name, 2*runtime.NumCPU(), 3*time.Second, b.call(kind, list)).Measure(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,15 +9,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
-	"github.com/krmfn/krmfn/e2e/bench/run"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/server"
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
@@ -26,7 +25,7 @@ import (
 
 // measureRunnerMemory measures the memory that a function runner holds per byte of the requests in flight, beyond its idle memory. Each
 // round has another number of callers. The garbage collector runs all the time, so that the result excludes garbage of earlier calls.
-func measureRunnerMemory(ctx context.Context, r *run.Run, dir string) error {
+func measureRunnerMemory(ctx context.Context, r *measure.Run, dir string) error {
 	config := filepath.Join(dir, "cat.yaml")
 	err := errors.Join(os.Symlink("/bin/cat", filepath.Join(dir, "cat")), os.WriteFile(config, []byte("functions:\n- function: cat\n  images: [cat:v1]\n"), 0o600))
 	if err != nil {
@@ -45,7 +44,7 @@ func measureRunnerMemory(ctx context.Context, r *run.Run, dir string) error {
 }
 
 // heldPerByte returns the peak memory per byte of requests of 6 MiB from concurrent callers.
-func heldPerByte(ctx context.Context, r *run.Run, dir, config string, callers int) (perByte float64, err error) {
+func heldPerByte(ctx context.Context, r *measure.Run, dir, config string, callers int) (perByte float64, err error) {
 	runner, err := server.StartWith(ctx, []string{"GOMEMLIMIT=1MiB"}, filepath.Join(r.Bin, binaries.FunctionRunner), filepath.Join(dir, "cat.log"),
 		"--disable-runtimes=pod", "--config="+config, "--functions="+dir, "--max-bytes-in-flight=1000000000", "--max-concurrent-evaluations=100")
 	if err != nil {
@@ -75,16 +74,14 @@ func heldPerByte(ctx context.Context, r *run.Run, dir, config string, callers in
 	calls.Wait()
 	peak, err := residentPeak(runner.PID())
 	errs[callers] = err
-	return (peak - idle) * 1024 / float64(callers*len(list)), errors.Join(errs...)
+	return (peak - idle) / float64(callers*len(list)), errors.Join(errs...)
 }
 
-// residentPeak returns the peak resident set of a process in KiB.
-func residentPeak(pid int) (kib float64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+// residentPeak returns the peak resident set of a process in bytes.
+func residentPeak(pid int) (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, rest, _ := strings.Cut(string(text), "VmHWM:")
-	_, err = fmt.Sscan(rest, &kib)
-	return kib, err
+	return measure.MemoryIn(string(status), "VmHWM")
 }

@@ -10,13 +10,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/krmfn/krmfn/e2e/bench/calls"
-	"github.com/krmfn/krmfn/e2e/bench/run"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 )
 
-func main() { run.Main(context.Background(), "Calls of executables, renders and memory", measure) }
+func main() { measure.Main(context.Background(), "Calls of executables, renders and memory", run) }
 
-func measure(ctx context.Context, r *run.Run) (err error) {
+func run(ctx context.Context, r *measure.Run) (err error) {
 	dir, err := os.MkdirTemp("", "krmfn-bench-")
 	if err != nil {
 		return err
@@ -40,11 +39,11 @@ func measure(ctx context.Context, r *run.Run) (err error) {
 	})
 }
 
-func measureCalls(ctx context.Context, r *run.Run, dir string) (err error) {
+func measureCalls(ctx context.Context, r *measure.Run, dir string) (err error) {
 	runner, err := startRunner(context.WithoutCancel(ctx), r.Bin, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, runner.stop()) }()
-	return calls.Target{Run: r, Evaluator: "executable", Bare: runner.bare, Call: runner.call}.Measure(ctx)
+	return measure.Target{Run: r, Evaluator: "executable", Bare: runner.bare, Call: runner.call}.Measure(ctx)
 }

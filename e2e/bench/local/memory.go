@@ -16,8 +16,8 @@ import (
 	"syscall"
 
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
-	"github.com/krmfn/krmfn/e2e/bench/run"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
 
@@ -66,7 +66,7 @@ func deployments(size int, config string) []byte {
 
 // measureProcessMemory measures the peak memory of functions' processes, without a limit and with the GOMEMLIMIT that a function runner
 // sets for a list of that size.
-func measureProcessMemory(ctx context.Context, r *run.Run) error {
+func measureProcessMemory(ctx context.Context, r *measure.Run) error {
 	executable := filepath.Join(r.Bin, binaries.FunctionsLight)
 	for _, f := range function.Memory {
 		for _, size := range function.MemorySizes {

@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
-	"github.com/krmfn/krmfn/e2e/bench/run"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
@@ -24,7 +24,7 @@ import (
 // renders measures renders of packages on disk, including writing the files. Each render has a directory of its own, and no directory is
 // deleted before the last render, because some file systems create files slowly after many files were deleted.
 type renders struct {
-	*run.Run
+	*measure.Run
 	// dir is the directory of the packages.
 	dir   string
 	count int

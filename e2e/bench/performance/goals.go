@@ -4,8 +4,8 @@
 package main
 
 import (
-	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 )
 
@@ -26,15 +26,15 @@ const (
 var standby, worker = function.Standby.Name, function.Worker.Name
 
 var goals = []goal{
-	{calls.BySize(executable, standby, 10), calls.BySize(executable, bare, 10), .4, false},
-	{calls.AtRate(executable, standby, 50), calls.AtRate(executable, bare, 50), .4, false},
-	{calls.BySize(executable, worker, 10), calls.BySize(executable, bare, 10), .07, false},
-	{calls.AtRate(pod, standby, 50), calls.AtRate(pod, bare, 50), .4, false},
-	{calls.AtRate(pod, standby, 99), calls.AtRate(pod, bare, 99), 1, false},
+	{measure.BySize(executable, standby, 10), measure.BySize(executable, bare, 10), .4, false},
+	{measure.AtRate(executable, standby, 50), measure.AtRate(executable, bare, 50), .4, false},
+	{measure.BySize(executable, worker, 10), measure.BySize(executable, bare, 10), .07, false},
+	{measure.AtRate(pod, standby, 50), measure.AtRate(pod, bare, 50), .4, false},
+	{measure.AtRate(pod, standby, 99), measure.AtRate(pod, bare, 99), 1, false},
 	{"pod, a call, all but the function: p50", "", 1.2, false},
-	{calls.ByCallers(pod, standby, 8), calls.ByCallers(pod, bare, 8), 1, true},
-	{calls.ByCallers(pod, worker, 8), calls.ByCallers(pod, bare, 8), 9, true},
-	{calls.BySize(pod, standby, 5000), calls.BySize(pod, bare, 5000), 1, false},
+	{measure.ByCallers(pod, standby, 8), measure.ByCallers(pod, bare, 8), 1, true},
+	{measure.ByCallers(pod, worker, 8), measure.ByCallers(pod, bare, 8), 9, true},
+	{measure.BySize(pod, standby, 5000), measure.BySize(pod, bare, 5000), 1, false},
 	{"cold call, image-volume", "", .55, false},
 	{"cold call, init-container", "", 1, false},
 	{"function runner, heap and stacks per idle pool", "", 8, false},

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 	"github.com/krmfn/krmfn/e2e/programs/binaries"
 )
@@ -149,8 +149,8 @@ func example() measured {
 		m.Cluster.Add(report.Row{Name: g.row, Unit: "ms", Value: 2, Rounds: []float64{1, 2, 3}})
 	}
 	for _, name := range []string{
-		calls.BySize(executable, bare, 10), calls.AtRate(executable, bare, 50), calls.AtRate(pod, bare, 50), calls.AtRate(pod, bare, 99),
-		calls.ByCallers(pod, bare, 8), calls.BySize(pod, bare, 5000),
+		measure.BySize(executable, bare, 10), measure.AtRate(executable, bare, 50), measure.AtRate(pod, bare, 50), measure.AtRate(pod, bare, 99),
+		measure.ByCallers(pod, bare, 8), measure.BySize(pod, bare, 5000),
 	} {
 		m.Local.Add(report.Row{Name: name, Unit: "ms", Value: 4, Rounds: []float64{5, 4, 4}})
 	}
@@ -186,7 +186,7 @@ func TestMissingRowIsAnError(t *testing.T) {
 func TestCPUIsDividedByThroughput(t *testing.T) {
 	t.Parallel()
 	m := measured{Local: report.Report{Facts: []report.Fact{{Name: "processors", Value: "2, fast ones"}}}}
-	m.Cluster.Add(report.Row{Name: calls.ByCallers(pod, function.Worker.Name, 8), Value: 4000})
+	m.Cluster.Add(report.Row{Name: measure.ByCallers(pod, function.Worker.Name, 8), Value: 4000})
 	if got, err := m.cpu(pod, function.Worker.Name); err != nil || got != "0.500 ms" {
 		t.Errorf("cpu() = %q, %v, want 0.500 ms", got, err)
 	}

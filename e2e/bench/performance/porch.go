@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/krmfn/krmfn/e2e/bench/calls"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 )
 
@@ -52,18 +52,18 @@ func (m measured) drawPorch(w io.Writer) error {
 func (m measured) drawCalls(w io.Writer) error {
 	var bars []report.Bar
 	for i, evaluator := range []string{executable, pod} {
-		for _, kind := range calls.Names() {
-			row, err := m.row(calls.AtRate(evaluator, kind, 50))
+		for _, kind := range measure.Names() {
+			row, err := m.row(measure.AtRate(evaluator, kind, 50))
 			if err != nil {
 				return err
 			}
 			bar := report.Bar{Name: title(evaluator), Value: row.Value, Least: slices.Min(row.Rounds), Most: slices.Max(row.Rounds), Colour: i}
 			if kind == bare {
-				bar.Name, bar.Colour = "without krmfn", len(calls.Names())
+				bar.Name, bar.Colour = "without krmfn", len(measure.Names())
 			}
 			bar.Name += "\n" + kind + "\n" + row.Text()
 			bars = append(bars, bar)
 		}
 	}
-	return report.WriteBars(w, fmt.Sprintf("Latency of a call, %d calls a second: p50", calls.Rate), "Milliseconds, and range of rounds", bars)
+	return report.WriteBars(w, fmt.Sprintf("Latency of a call, %d calls a second: p50", measure.Rate), "Milliseconds, and range of rounds", bars)
 }

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/krmfn/krmfn/e2e/bench/calls"
 	"github.com/krmfn/krmfn/e2e/bench/function"
+	"github.com/krmfn/krmfn/e2e/bench/measure"
 	"github.com/krmfn/krmfn/e2e/bench/report"
 )
 
@@ -119,9 +119,9 @@ func (m measured) matrix(title string, columns ...column) (string, error) {
 	for _, c := range columns {
 		header = append(header, c.heading)
 	}
-	lines := make([][]string, 0, len(calls.Names()))
+	lines := make([][]string, 0, len(measure.Names()))
 	var counts []int64
-	for _, kind := range calls.Names() {
+	for _, kind := range measure.Names() {
 		line := []string{kind}
 		for _, c := range columns {
 			row, err := m.row(c.name(kind))
@@ -142,7 +142,7 @@ func (m measured) matrix(title string, columns ...column) (string, error) {
 // atRate returns a table of latencies at the constant rate.
 func (m measured) atRate() (string, error) {
 	latency := func(evaluator string, percentile int) column {
-		name := func(kind string) string { return calls.AtRate(evaluator, kind, percentile) }
+		name := func(kind string) string { return measure.AtRate(evaluator, kind, percentile) }
 		return column{fmt.Sprintf("%s: p%d", title(evaluator), percentile), name}
 	}
 	return m.matrix("milliseconds", latency(executable, 50), latency(executable, 99), latency(pod, 50), latency(pod, 99))
@@ -158,12 +158,12 @@ func title(evaluator string) string {
 
 // bySize returns a table of latencies by the size of the list.
 func (m measured) bySize(evaluator string) (string, error) {
-	return m.byNumber(evaluator, "milliseconds", function.Sizes, "resources", calls.BySize)
+	return m.byNumber(evaluator, "milliseconds", function.Sizes, "resources", measure.BySize)
 }
 
 // byCallers returns a table of throughputs by the number of callers.
 func (m measured) byCallers(evaluator string) (string, error) {
-	return m.byNumber(evaluator, "calls/s", calls.Callers, "callers", calls.ByCallers)
+	return m.byNumber(evaluator, "calls/s", measure.Callers, "callers", measure.ByCallers)
 }
 
 func (m measured) byNumber(evaluator, unit string, numbers []int, of string, name func(evaluator, kind string, number int) string) (string, error) {
@@ -176,7 +176,7 @@ func (m measured) byNumber(evaluator, unit string, numbers []int, of string, nam
 
 // cpu returns the CPU time of a call in milliseconds: the processors, divided by the throughput of 8 callers, which keep them busy.
 func (m measured) cpu(evaluator, kind string) (string, error) {
-	row, err := m.row(calls.ByCallers(evaluator, kind, 8))
+	row, err := m.row(measure.ByCallers(evaluator, kind, 8))
 	if err != nil {
 		return "", err
 	}

@@ -1,8 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package run is the main program of a benchmark: it waits for a quiet machine, measures parts, and writes the report.
-package run
+// Package measure has the parts that benchmarks share: the main program, which waits for a quiet machine, measures parts and writes the report;
+// comparisons of variants, whose rounds are interleaved; and the measurements of calls of an evaluator.
+package measure
 
 import (
 	"context"

@@ -1,9 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rounds interleaves the measurements of several variants, so that other load on the machine affects all of them, and compares
-// them round by round.
-package rounds
+package measure
 
 import (
 	"context"
@@ -38,7 +36,7 @@ type Variant struct {
 // Closed returns a variant with a closed-loop load: concurrent callers make calls back to back.
 func Closed(name string, callers int, duration time.Duration, call load.Call) Variant {
 	return Variant{name, func(ctx context.Context) (*load.Result, error) {
-		return load.Closed{Calls: calls(duration), Callers: callers}.Run(ctx, call)
+		return load.Closed{Calls: turn(duration), Callers: callers}.Run(ctx, call)
 	}}
 }
 
@@ -46,12 +44,12 @@ func Closed(name string, callers int, duration time.Duration, call load.Call) Va
 // Latencies count from when a call was due, which avoids coordinated omission.
 func Open(name string, rate float64, duration time.Duration, call load.Call) Variant {
 	return Variant{name, func(ctx context.Context) (*load.Result, error) {
-		return load.Open{Calls: calls(duration), Rate: rate, MaxInFlight: maxInFlight}.Run(ctx, call)
+		return load.Open{Calls: turn(duration), Rate: rate, MaxInFlight: maxInFlight}.Run(ctx, call)
 	}}
 }
 
-// calls returns the settings of a turn. The first fifth is warm-up, and at most a second.
-func calls(duration time.Duration) load.Calls {
+// turn returns the settings of a turn. The first fifth is warm-up, and at most a second.
+func turn(duration time.Duration) load.Calls {
 	warmUp := min(duration/5, time.Second)
 	return load.Calls{WarmUp: warmUp, Duration: duration - warmUp, Timeout: timeout, Code: Code}
 }
@@ -86,7 +84,8 @@ func (v Variant) measure(ctx context.Context) (*load.Result, error) {
 	return nil, errors.New("no call ended: try a longer --turn")
 }
 
-// Interleave measures each variant once in each round, and reverses the order after each round. It fails if a measurement has no
+// Interleave measures each variant once in each round, and reverses the order after each round. Other load on the machine therefore affects all
+// variants. Interleave fails if a measurement has no
 // successful call.
 func Interleave(ctx context.Context, rounds int, variants ...Variant) ([]Series, error) {
 	all := make([]Series, len(variants))

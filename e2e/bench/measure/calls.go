@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package calls measures calls of one evaluator, and compares each kind of the function with the bare process.
-package calls
+package measure
 
 import (
 	"context"
@@ -10,8 +9,6 @@ import (
 	"time"
 
 	"github.com/krmfn/krmfn/e2e/bench/function"
-	"github.com/krmfn/krmfn/e2e/bench/rounds"
-	"github.com/krmfn/krmfn/e2e/bench/run"
 	"github.com/krmfn/krmfn/e2e/load"
 )
 
@@ -25,7 +22,7 @@ const rateTurns = 11
 // Callers holds the numbers of concurrent callers to measure.
 var Callers = []int{8, 32}
 
-// Names are the names of the bare process and all kinds, in the order of the measured series.
+// Names returns the names of the bare process and all kinds, in the order of the measured series.
 func Names() []string {
 	names := make([]string, 1, 1+len(function.Kinds))
 	names[0] = function.BareProcess
@@ -35,9 +32,9 @@ func Names() []string {
 	return names
 }
 
-// Target describes an evaluator to measure.
+// Target is an evaluator to measure. Each kind of the function is compared with the bare process.
 type Target struct {
-	*run.Run
+	*Run
 	// Evaluator is the prefix of row names.
 	Evaluator string
 	// Bare returns a call that runs the function as a process on a list. Call returns a call that sends a list to a kind of the function.
@@ -74,23 +71,23 @@ func (t Target) Measure(ctx context.Context) error {
 }
 
 // interleave measures the bare process and all kinds on one list.
-func (t Target) interleave(ctx context.Context, resources int, variant func(name string, call load.Call) rounds.Variant) ([]rounds.Series, error) {
+func (t Target) interleave(ctx context.Context, resources int, variant func(name string, call load.Call) Variant) ([]Series, error) {
 	list := function.List(resources)
-	variants := make([]rounds.Variant, 1, 1+len(function.Kinds))
+	variants := make([]Variant, 1, 1+len(function.Kinds))
 	variants[0] = variant(function.BareProcess, t.Bare(list))
 	for _, kind := range function.Kinds {
 		variants = append(variants, variant(kind.Name, t.Call(kind, list)))
 	}
-	return rounds.Interleave(ctx, t.Rounds, variants...)
+	return Interleave(ctx, t.Rounds, variants...)
 }
 
 func (t Target) measureRate(ctx context.Context) error {
-	all, err := t.interleave(ctx, function.Small, func(name string, call load.Call) rounds.Variant {
-		return rounds.Open(name, Rate, rateTurns*t.Turn, call)
+	all, err := t.interleave(ctx, function.Small, func(name string, call load.Call) Variant {
+		return Open(name, Rate, rateTurns*t.Turn, call)
 	})
 	for _, series := range all {
 		for _, percentile := range []int{50, 99} {
-			t.Add(series.Row(AtRate(t.Evaluator, series.Name, percentile), rounds.Percentile(float64(percentile))))
+			t.Add(series.Row(AtRate(t.Evaluator, series.Name, percentile), Percentile(float64(percentile))))
 		}
 	}
 	return err
@@ -100,12 +97,12 @@ func (t Target) measureSizes(ctx context.Context) error {
 	for _, resources := range function.Sizes {
 		// A bare process takes up to a quarter of a second for the largest list.
 		turn := t.Turn * time.Duration(1+resources/5000)
-		all, err := t.interleave(ctx, resources, func(name string, call load.Call) rounds.Variant { return rounds.Closed(name, 1, turn, call) })
+		all, err := t.interleave(ctx, resources, func(name string, call load.Call) Variant { return Closed(name, 1, turn, call) })
 		if err != nil {
 			return err
 		}
 		for _, series := range all {
-			t.Add(series.Row(BySize(t.Evaluator, series.Name, resources), rounds.Percentile(50)))
+			t.Add(series.Row(BySize(t.Evaluator, series.Name, resources), Percentile(50)))
 		}
 	}
 	return nil
@@ -113,12 +110,12 @@ func (t Target) measureSizes(ctx context.Context) error {
 
 func (t Target) measureCallers(ctx context.Context) error {
 	for _, callers := range Callers {
-		all, err := t.interleave(ctx, function.Small, func(name string, call load.Call) rounds.Variant { return rounds.Closed(name, callers, t.Turn, call) })
+		all, err := t.interleave(ctx, function.Small, func(name string, call load.Call) Variant { return Closed(name, callers, t.Turn, call) })
 		if err != nil {
 			return err
 		}
 		for _, series := range all {
-			t.Add(series.Row(ByCallers(t.Evaluator, series.Name, callers), rounds.Throughput))
+			t.Add(series.Row(ByCallers(t.Evaluator, series.Name, callers), Throughput))
 		}
 	}
 	return nil
