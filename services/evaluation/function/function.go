@@ -1,10 +1,13 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package function runs KRM functions written in Go: in process on a ResourceList in YAML ([Run]) or in memory ([Function.Apply]), or
-// as separate programs ([Main]).
+// Package function defines and runs KRM functions written in Go.
 //
-// It parses and prints like the functions SDK (github.com/kptdev/krm-functions-sdk/go/fn).
+// To write a function, declare a [Function] whose Process edits the items of a ResourceList. [Main] makes it a program for a function
+// image. [Run] evaluates it in process on a ResourceList in YAML, and [Function.Apply] on a list in memory. [NewSet] collects functions for
+// runtime.Builtin, so that a render evaluates them in its own process. Package golden tests a function with files.
+//
+// The package parses and prints like the functions SDK (github.com/kptdev/krm-functions-sdk/go/fn).
 package function
 
 import (

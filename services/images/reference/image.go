@@ -3,6 +3,10 @@
 
 // Package reference handles image references of functions: short names and their prefix, tags and digests. References follow the
 // grammar of the OCI distribution specification. They may have both a tag and a digest.
+//
+// [Resolve] adds the prefix to a short name, and [ForFunction] returns the reference of a function in a Kptfile. If the function has a
+// version constraint instead of a tag, [FunctionConstraint] returns a [Constraint] that selects one of the repository's tags. [Rewrites]
+// replaces prefixes, for example with a mirror's.
 package reference
 
 import (

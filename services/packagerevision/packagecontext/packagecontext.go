@@ -1,8 +1,11 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packagecontext generates the package context, which is a ConfigMap named kptfile.kpt.dev. It tells functions the
-// package's name and location. In Porch, this is the function builtins/gen-pkg-context.
+// Package packagecontext generates the package context, a ConfigMap named kptfile.kpt.dev that contains the package's name and
+// location, so that functions can read them. In Porch, the function builtins/gen-pkg-context generates it.
+//
+// [Generate] adds the context to the files of a package. packagerevision.Handler calls it when it clones a package into a
+// deployment repository.
 package packagecontext
 
 import (
@@ -54,7 +57,7 @@ func Generate(files map[string]string, context Context) (map[string]string, erro
 func (c Context) generate(before map[string]string) (map[string]string, error) {
 	after := maps.Clone(before)
 	var root *yaml.RNode
-	var beside []*yaml.RNode // other resources in the context's file
+	var others []*yaml.RNode // other resources in the context's file
 	for _, p := range slices.Sorted(maps.Keys(before)) {
 		if !mayHoldContext(p, before[p]) {
 			continue
@@ -73,7 +76,7 @@ func (c Context) generate(before map[string]string) (map[string]string, error) {
 		case len(left) == 0 && len(all) > 0:
 			delete(after, p)
 		case p == FileName:
-			beside = left
+			others = left
 		case len(left) < len(all):
 			if err := printTo(after, p, left); err != nil {
 				return nil, err
@@ -85,12 +88,12 @@ func (c Context) generate(before map[string]string) (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		beside = append(beside, added)
+		others = append(others, added)
 	}
-	if len(beside) == 0 {
+	if len(others) == 0 {
 		return after, nil
 	}
-	return after, printTo(after, FileName, beside)
+	return after, printTo(after, FileName, others)
 }
 
 // mayHoldContext reports whether a file must be parsed: the root Kptfile, and YAML files that contain the context's name. Other

@@ -1,7 +1,10 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kptfile decodes Kptfiles strictly and validates their pipelines. It uses kpt's API types, version kpt.dev/v1.
+// Package kptfile decodes, validates and edits Kptfiles. It uses kpt's API types, version kpt.dev/v1.
+//
+// [Parse] decodes a Kptfile strictly, [Validate] checks its pipeline, and [Explain] formats their errors like kpt. [Patch] and
+// [SetRendered] edit a Kptfile and keep the comments and the order of fields of its other parts.
 package kptfile
 
 import (

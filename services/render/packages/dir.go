@@ -217,7 +217,7 @@ func (d *Dir) forget() {
 	clear(d.read)
 }
 
-// explain makes an error of reading a file say if the file is a symbolic link.
+// explain adds to the error of reading a file that the file is a symbolic link, if it is one.
 func (d *Dir) explain(p string, err error) error {
 	if info, lerr := d.root.Lstat(p); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return fmt.Errorf("%s is a symbolic link that points outside the package or to nothing: replace it with the file",

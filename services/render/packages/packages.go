@@ -4,6 +4,10 @@
 // Package packages converts kpt packages to resources and back. It reads the packages of a file tree, which is a directory or a
 // map, and prints rendered resources as changes to files.
 //
+// To render a package, open its files with [OpenDir] or [NewMemory], pass the result to render.Package, and apply the changes in
+// its result with [Dir.Apply] or [Memory.Apply]. To edit the resources of a package in another way, find its packages with
+// [Open], read them with [Tree.Load] and [Tree.ReadResources], and convert the resources to changes with [Tree.Output].
+//
 // Resources are kyaml nodes. In memory, annotations record the package, file and index of each resource and the indentation of
 // its sequences. Printed files do not contain these annotations.
 package packages

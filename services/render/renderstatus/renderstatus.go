@@ -3,6 +3,9 @@
 
 // Package renderstatus has the types that describe the outcome of a render: Porch's RenderStatus (porch.kpt.dev/v1alpha1, in
 // JSON), the kpt FunctionResultList in it, and details of each function's run.
+//
+// Callers of render.Package get a [Report]. Its [RenderStatus] is the part that Porch's API has, and Report.Functions describes
+// each function of the pipelines: the implementation that ran, its duration, and why it failed.
 package renderstatus
 
 import (
