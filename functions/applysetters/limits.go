@@ -27,8 +27,8 @@ var (
 	errReferences = fmt.Errorf("a field's value refers to more than %d setters: give their values", maxReferences)
 )
 
-// budget is what a call may still put into fields and results. It is checked before fields are set, because a comment may name
-// a setter many times, and a setter's value may refer to others.
+// budget is the number of bytes that a call may still put into fields and results. It is checked before fields are set, because a
+// comment may name a setter many times, and a setter's value may refer to other setters.
 type budget struct {
 	setters []applysetters.Setter
 	left    int

@@ -158,7 +158,7 @@ func leaves(failure *jsonschema.ValidationError) []*jsonschema.ValidationError {
 	return []*jsonschema.ValidationError{failure}
 }
 
-// describe returns the schema library's text for a failure, with those of its alternatives.
+// describe returns the schema library's text for a failure, and the texts for its alternatives.
 func describe(failure *jsonschema.ValidationError, printer *message.Printer) string {
 	text := failure.ErrorKind.LocalizedString(printer)
 	var alternatives []string

@@ -12,7 +12,7 @@ import (
 
 // Manual is the documentation of a function.
 type Manual struct {
-	// Description says what the function does.
+	// Description is a text about the function's behaviour.
 	Description string `json:"description"`
 	// Configuration lists the forms of functionConfig that the function accepts.
 	Configuration []Form  `json:"configuration"`

@@ -15,9 +15,9 @@ import (
 	"github.com/krmfn/krmfn/functions/internal/functiontest"
 )
 
-// TestStarlarkIsTheCatalogs compares the output with that of the catalog's implementation, byte for byte, for scripts within
+// TestStarlarkMatchesTheCatalog compares the output with that of the catalog's implementation, byte for byte, for scripts within
 // the limits.
-func TestStarlarkIsTheCatalogs(t *testing.T) {
+func TestStarlarkMatchesTheCatalog(t *testing.T) {
 	t.Parallel()
 	const item = "item = ctx.resource_list['items'][0]\n"
 	for _, script := range []string{

@@ -30,7 +30,7 @@ type Runner struct {
 	limits  Limits
 	starter *child.Starter
 	standby *store
-	// earlyExit limits how long after its input a process may exit and still count as one that exited before reading it.
+	// earlyExit is the maximum time between the input and the exit of a process that is assumed to have exited without reading it.
 	earlyExit time.Duration
 }
 
@@ -105,8 +105,8 @@ func (r *Runner) Run(ctx context.Context, c Command, stdin []byte) (Outcome, err
 	return outcome, err
 }
 
-// answer passes the input to a process and waits until it exits. standby says that the process is a standby process, which may have been
-// exiting already. missed reports that such a process exited without reading its input, so that the caller can run the call again in a
+// answer passes the input to a process and waits until it exits. standby reports whether the process is a standby process, which may
+// already have been exiting. missed reports that such a process exited without reading its input, so that the caller can run the call again in a
 // new process. This is the case if it failed and had closed its standard input, or if it exited within r.earlyExit, wrote nothing, and read
 // nothing. A process that has read input may have had side effects, and must not run twice.
 func (r *Runner) answer(

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-func TestMergeKeysAreThoseOfTheSchema(t *testing.T) {
+func TestMergeKeysMatchTheSchema(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(openapi.Schema())
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/krmfn/krmfn/internal/yamlnode"
 )
 
-// Restore restores comments, the order of fields, and aliases in to, which a function has made of from. Parts that the function
-// has changed too much to be matched stay as they are; this is not an error.
+// Restore restores comments, the order of fields, and aliases in to, which is a function's output for the input from. It ignores parts
+// that the function has changed too much to be matched; this is not an error.
 func Restore(from, to *yaml.RNode) {
 	if packed := yamlnode.Pack(from.Document()); packed != nil && Intact(packed, to) {
 		return
@@ -95,7 +95,7 @@ func RestoreComments(from, to *yaml.RNode) bool {
 
 func restoreComments(from, to *yaml.RNode) error {
 	// For most resources there is nothing to restore, and checking is faster than copying. Copying also converts folded
-	// scalars, even without comments. TestWhatIsKeptNeedsNoRestoring checks that skipping it here and in Restore makes no
+	// scalars, even without comments. TestIntactResourcesNeedNoRestoring checks that skipping it here and in Restore makes no
 	// difference.
 	if !yamlnode.Contains(to.Document(), folded) && (!yamlnode.Contains(from.Document(), commented) ||
 		sameComments(from.Document(), to.Document()) && keepsComments(from.YNode(), to.YNode())) {

@@ -44,7 +44,7 @@ func drawNode(t *rapid.T, depth int) *yaml.Node {
 }
 
 // If keepsComments, ordered or Intact return true, restoring changes nothing.
-func TestWhatIsKeptNeedsNoRestoring(t *testing.T) {
+func TestIntactResourcesNeedNoRestoring(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		root := func() *yaml.Node {

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// printable reports whether a document contains only characters that YAML allows without escapes, and only
-// as line breaks.
+// printable reports whether a document contains only characters that YAML allows without escapes, and no line breaks other than line
+// feeds.
 func printable(doc []byte) bool {
 	for {
 		doc = doc[printableASCII(doc):]
@@ -33,8 +33,8 @@ func printable(doc []byte) bool {
 	}
 }
 
-// printableASCII returns the length of the longest prefix, in multiples of 8 bytes, that consists of printable ASCII characters and
-// . It checks 8 bytes at once: the high bit of each byte of an expression says whether the condition holds for that byte.
+// printableASCII returns the length of the longest prefix, in multiples of 8 bytes, that consists of printable ASCII characters and line
+// feeds. It checks 8 bytes at once: the high bit of each byte of an expression reports whether the condition holds for that byte.
 func printableASCII(doc []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traits describes what a function declares about itself so that it can run faster. A function without declarations gets one
+// Package traits defines properties that a function can declare, so that its calls are faster. A function without declarations gets one
 // process for each call, as KRM functions expect.
 package traits
 

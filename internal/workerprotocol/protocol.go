@@ -27,7 +27,7 @@ import (
 const (
 	// Argument is the argument that makes a command a worker.
 	Argument = "--worker"
-	// Greeting is what a worker writes first. It contains the version of the protocol.
+	// Greeting is the first output of a worker. It contains the version of the protocol.
 	Greeting = "krmfn worker 1\n"
 )
 

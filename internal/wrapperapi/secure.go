@@ -33,7 +33,7 @@ func Fingerprint(c *x509.Certificate) string {
 // trusted holds the fingerprints of the authorities. The client must send the certificate of the authority, too. sent must not be
 // empty; tls.RequireAnyClientCert ensures that.
 func VerifyRunner(sent []*x509.Certificate, trusted []string) error {
-	// An empty pool of roots trusts nobody. Without a pool, the system's roots would be trusted.
+	// With an empty pool of roots, verification fails. Without a pool, the system's roots would be trusted.
 	options := x509.VerifyOptions{
 		DNSName: RunnerName, Roots: x509.NewCertPool(), Intermediates: x509.NewCertPool(),
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},

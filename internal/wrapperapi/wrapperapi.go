@@ -1,7 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wrapperapi defines what the function runner and the wrapper server agree on in addition to the messages of krmfn.wrapper.v1.
+// Package wrapperapi defines the gRPC metadata, environment variables and flags that the function runner and the wrapper server share, in
+// addition to the messages of krmfn.wrapper.v1.
 package wrapperapi
 
 import "google.golang.org/grpc/metadata"
@@ -9,8 +10,8 @@ import "google.golang.org/grpc/metadata"
 // notRun is the key of the gRPC trailer of a rejected call. The value is "1".
 const notRun = "krmfn-not-run"
 
-// Refusal returns the trailer of a call that the wrapper server rejects before it starts the function: because it drains, or because it
-// has no capacity. The status code is Unavailable.
+// Refusal returns the trailer of a call that the wrapper server rejects before it starts the function, because it is draining or has no
+// capacity. The status code is Unavailable.
 func Refusal() metadata.MD { return metadata.Pairs(notRun, "1") }
 
 // Refused reports whether a failed call was rejected, so that it can be sent to another pod.

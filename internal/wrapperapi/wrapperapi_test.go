@@ -32,7 +32,10 @@ func TestRefused(t *testing.T) {
 
 func TestHasBegun(t *testing.T) {
 	t.Parallel()
-	if !wrapperapi.HasBegun(wrapperapi.Begun()) || wrapperapi.HasBegun(nil) || wrapperapi.HasBegun(wrapperapi.Refusal()) {
-		t.Error("HasBegun() is wrong")
+	if !wrapperapi.HasBegun(wrapperapi.Begun()) {
+		t.Error("HasBegun(Begun()) = false, want true")
+	}
+	if wrapperapi.HasBegun(nil) || wrapperapi.HasBegun(wrapperapi.Refusal()) {
+		t.Error("HasBegun() of a header without Begun = true, want false")
 	}
 }

@@ -40,7 +40,8 @@ func TestLookup(t *testing.T) {
 		t.Error("Field() resolves an alias")
 	}
 	if yamlnode.Position(mapping, "e") != 4 || yamlnode.Position(mapping, "x") != -1 || yamlnode.Position(nil, "x") != -1 {
-		t.Error("Position() is wrong")
+		t.Errorf("Position() of e, x, and x in nil = %d, %d, %d, want 4, -1, -1",
+			yamlnode.Position(mapping, "e"), yamlnode.Position(mapping, "x"), yamlnode.Position(nil, "x"))
 	}
 	if !yamlnode.Contains(root, yamlnode.IsAlias) || yamlnode.Contains(nil, yamlnode.IsAlias) {
 		t.Error("Contains() misses the alias, or finds one below nil")

@@ -68,7 +68,7 @@ func TestEmptyOutput(t *testing.T) {
 	}
 }
 
-// After a function has deleted everything, the next functions run on no resources, and there is no Kptfile to write the status
+// After a function has deleted everything, the next functions get an empty list, and no Kptfile is left to write the status
 // to.
 func TestEverythingIsDeletedBetweenFunctions(t *testing.T) {
 	t.Parallel()

@@ -45,7 +45,7 @@ type wording struct {
 	cause    func(error) string
 }
 
-// text formats an error. It omits the operation and location if they equal those of the level above.
+// text formats an error. It omits an operation or location that equals the operation or location of the level above.
 func (e *Error) text(op, location string, w wording) string {
 	var parts []string
 	if e.Op != op {
@@ -101,7 +101,7 @@ func (e *FunctionError) Error() string {
 type OutputError struct {
 	// Function is the image or the command line.
 	Function string
-	// Err says what is wrong with the output.
+	// Err is the reason why the output cannot be used.
 	Err error
 }
 

@@ -14,7 +14,7 @@ type emitter func(Event)
 // returns the outcomes up to the first one with an error. Events are emitted in task order; events of the first unfinished task
 // are emitted immediately.
 //
-// When a task fails, later tasks are cancelled. Earlier ones continue, because they may fail too, and the first error counts.
+// When a task fails, later tasks are cancelled. Earlier ones continue, because they may fail too, and inOrder returns the first error.
 func (h *hydration) inOrder(ctx context.Context, n int, emit emitter, do func(context.Context, int, emitter) outcome) []outcome {
 	if n == 1 || cap(h.slots) == 1 {
 		return oneByOne(ctx, n, emit, do)

@@ -151,7 +151,7 @@ func TestPackagesAreRenderedInParallel(t *testing.T) {
 	}
 }
 
-// The failure of a package cancels packages after it. Packages before it continue, and their failure counts instead.
+// The failure of a package cancels packages after it. Packages before it continue. If one of them fails, the render returns its error.
 func TestFailureCancelsLaterPackages(t *testing.T) {
 	t.Parallel()
 	late, cancelled := make(chan struct{}), make(chan struct{})

@@ -19,7 +19,7 @@ type node struct {
 	dir, location, name string
 	// depth is the number of packages above this one.
 	depth int
-	// loadErr is the error of reading the Kptfile, invalid that of validating its pipeline. Each is returned only when the
+	// loadErr is the error of reading the Kptfile, invalid the error of validating its pipeline. Each is returned only when the
 	// package is due, after the packages before it.
 	loadErr, invalid error
 	subs             []*node

@@ -15,7 +15,7 @@ import (
 type PlannedImage struct {
 	// Image is the reference that a render would evaluate. If Err is set, it is the image as written in the Kptfile.
 	Image string
-	// Err says why the reference cannot be resolved; nil if it is resolved.
+	// Err is the reason why the reference cannot be resolved; nil if it is resolved.
 	Err error
 	// UsedBy lists the functions that use the image, in run order. It is never empty.
 	UsedBy []PlannedFunction

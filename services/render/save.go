@@ -12,7 +12,8 @@ import (
 	"github.com/krmfn/krmfn/internal/resource"
 )
 
-// save creates the output files if the render succeeded or its failure is to be saved. It returns the render's final error.
+// save creates the output files if the render succeeded, or if the package requests to save the resources of a failed render. It returns
+// the render's final error.
 func (r *Result) save(root *node, out outcome, options Options) error {
 	if out.err == nil || root.annotated(kptfilev1.SaveOnRenderFailureAnnotation) {
 		if err := r.output(root, out, options); err != nil {

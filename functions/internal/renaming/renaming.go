@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/services/evaluation/function"
 )
 
-// fixedNameKinds lists the kinds whose name has a meaning of its own.
+// fixedNameKinds lists the kinds whose names have a meaning and must not change, such as the name of a CustomResourceDefinition.
 var fixedNameKinds = []resid.Gvk{
 	{Kind: "CustomResourceDefinition"},
 	{Group: "apiregistration.k8s.io", Kind: "APIService"},

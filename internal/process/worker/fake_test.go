@@ -27,7 +27,7 @@ type fakePool struct {
 	noStart error
 }
 
-// fake is a worker that does what the list of its call says.
+// fake is a worker whose behaviour depends on the list of each call.
 type fake struct {
 	fakePool *fakePool
 	command  process.Command
@@ -122,7 +122,7 @@ func (th *fakePool) alive() (n int) {
 	return n
 }
 
-// call makes a call and returns a text that says who has answered it.
+// call makes a call and returns the output, which names the worker or process that answered the call.
 func (th *fakePool) call(name, list string) string {
 	out, err := th.Pool.Run(th.t.Context(), process.Command{Argv: []string{os.Args[0], name}, Worker: true}, []byte(list))
 	if err != nil {

@@ -34,7 +34,7 @@ const (
 	maxPipedList = 32 << 10
 )
 
-// disposition says what to do with a worker, and whether it has run the call.
+// disposition is what must happen to a worker after a call, and whether the worker has run the call.
 type disposition int
 
 const (

@@ -58,7 +58,7 @@ func serve(t *testing.T, kind string) *harness {
 	return h
 }
 
-// run makes a call and returns its output, whoever answers it.
+// run makes a call and returns its output. A worker or a process may answer the call.
 func (h *harness) run(t *testing.T, list string) string {
 	t.Helper()
 	out, err := h.Run(t.Context(), h.command, []byte(list))

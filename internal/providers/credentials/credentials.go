@@ -26,16 +26,16 @@ import (
 // cloudTimeout is the maximum duration of a request to a cloud.
 const cloudTimeout = 10 * time.Second
 
-// Keychain returns the credentials of Docker's or Podman's configuration and, for registries of Google Cloud and AWS, those of the
-// machine or pod. If there are none, access is anonymous.
+// Keychain returns a keychain with the credentials in Docker's or Podman's configuration and, for registries of Google Cloud and AWS, the
+// credentials of the machine or pod. Access to other registries is anonymous.
 func Keychain() authn.Keychain {
 	amazon := ecr.NewECRHelper(ecr.WithLogger(io.Discard), ecr.WithClientFactory(amazonClients{}))
 	return authn.NewMultiKeychain(authn.DefaultKeychain, &googleKeychain{}, authn.NewKeychainFromHelper(amazon))
 }
 
-// googleKeychain uses application default credentials. Unlike go-containerregistry's keychain, it tries again after there were none,
-// for example because a pod starts before the metadata server is ready, and it renews tokens after the first caller's context has
-// ended.
+// googleKeychain uses application default credentials. Unlike go-containerregistry's keychain, it tries again if it found no
+// credentials, for example because a pod starts before the metadata server is ready, and it can renew tokens after the first caller's
+// context has ended.
 type googleKeychain struct {
 	mu    sync.Mutex
 	found authn.Authenticator

@@ -29,7 +29,7 @@ const imageSignature = ""
 // signPredicate is the predicate type of cosign's image signatures in bundles.
 const signPredicate = "https://sigstore.dev/cosign/sign/v1"
 
-// parse parses what a registry stores with an image.
+// parse parses a signature or attestation that a registry stores with an image.
 func parse(attached registry.Attached) (*candidate, error) {
 	c := &candidate{}
 	var err error

@@ -38,7 +38,7 @@ func Imports(t *testing.T, tags ...string) []Import {
 }
 
 // Denied fails the test if the program in the test's directory links a denied package, or a package below it. The failure names the
-// imports to remove: those of denied packages by other packages.
+// imports to remove, which are the imports of denied packages by other packages.
 func Denied(t *testing.T, imports []Import, denied ...string) {
 	t.Helper()
 	for _, i := range imports {

@@ -41,8 +41,8 @@ func (s *Server) SetServing(serving bool) {
 	s.setHealth(serving, names...)
 }
 
-// SetStarted sets the empty name to SERVING, because nothing has to be waited for before the first call, even if calls cannot
-// succeed. After Leave, it has no effect.
+// SetStarted sets the empty name to SERVING, because the server has finished starting, even if calls cannot succeed. After Leave, it
+// has no effect.
 func (s *Server) SetStarted() { s.setHealth(true, "") }
 
 // Leave tells clients to use another server: all names but Liveness become NOT_SERVING and stay so. Calls are still answered.
@@ -88,7 +88,7 @@ func (s *Server) callable() []string {
 }
 
 // endWatches ends health watches at a shutdown, each after its client has been sent NOT_SERVING. A shutdown waits for running
-// calls, and a watch has no end of its own.
+// calls, and a watch ends only if its client or the server ends it.
 func (s *Server) endWatches(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if info.FullMethod != grpc_health_v1.Health_Watch_FullMethodName {
 		return handler(srv, ss)

@@ -17,7 +17,7 @@ import (
 
 // portLimits limit the resources that clients of a port can use, authorised or not.
 type portLimits struct {
-	// connections is the maximum number of connections, perPeer that of one address. streams is the maximum number of
+	// connections is the maximum number of connections, perPeer the maximum from one address. streams is the maximum number of
 	// concurrent calls per connection.
 	connections, perPeer int
 	streams              uint32

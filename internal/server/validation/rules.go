@@ -17,8 +17,8 @@ import (
 // value.
 type check func(value protoreflect.Value) string
 
-// rules are the implemented rules. Each function creates a check from the value of the rule in a proto file. The messages equal
-// those of protovalidate.
+// rules are the implemented rules. Each function creates a check from the value of the rule in a proto file. The messages are
+// the same as protovalidate's.
 var rules = map[protoreflect.FullName]func(limit protoreflect.Value) check{
 	"buf.validate.StringRules.min_len": func(limit protoreflect.Value) check {
 		return atLeast(limit, characters, "must be at least %d characters")

@@ -22,7 +22,7 @@ import (
 )
 
 // This package rejects a message if and only if protovalidate rejects it, with one of the same reasons.
-func TestViolationsAreThoseOfProtovalidate(t *testing.T) {
+func TestViolationsMatchProtovalidate(t *testing.T) {
 	t.Parallel()
 	for _, file := range []protoreflect.FileDescriptor{
 		evaluatorv1.File_krmfn_evaluator_v1_evaluator_proto, taskhandlerv1.File_krmfn_taskhandler_v1_taskhandler_proto,
@@ -109,7 +109,7 @@ func value(t *rapid.T, field protoreflect.FieldDescriptor) protoreflect.Value {
 }
 
 // A server does not start with rules that would not be enforced.
-func TestRulesThatAreNotImplementedAreErrors(t *testing.T) {
+func TestUnimplementedRulesAreErrors(t *testing.T) {
 	t.Parallel()
 	for want, rules := range map[string]*validate.FieldRules{
 		"rule buf.validate.StringRules.email is not implemented":   validate.FieldRules_builder{String: validate.StringRules_builder{Email: new(true)}.Build()}.Build(),

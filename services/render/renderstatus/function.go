@@ -31,7 +31,7 @@ type Function struct {
 	Ran bool `json:"ran" yaml:"ran"`
 	// Result is the function's item in the result list.
 	Result `json:",inline" yaml:",inline"`
-	// Error says why the function failed or did not run; "" on success.
+	// Error is the reason why the function failed or did not run; "" on success.
 	Error string `json:"error,omitempty" yaml:"error,omitempty"`
 	// Reason is the kind of failure, if the evaluator reported one.
 	Reason evaluationv1.FailureReason `json:"-" yaml:"-"`

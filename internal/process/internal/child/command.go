@@ -28,8 +28,8 @@ type Command struct {
 // which does not start with less.
 const mappedUnused = 128 << 20
 
-// dataLimit returns the limit on private memory (RLIMIT_DATA), in bytes. 0 means no limit. RLIMIT_AS is not suitable because it counts
-// reserved address space, of which these runtimes reserve much more than they use.
+// dataLimit returns the limit on private memory (RLIMIT_DATA), in bytes. 0 means no limit. RLIMIT_AS is not suitable because it limits
+// address space, and these runtimes reserve much more address space than they use.
 func (c *Command) dataLimit() int64 {
 	if c.MaxData > 0 || c.MemoryLimit <= 0 {
 		return c.MaxData

@@ -5,7 +5,7 @@ package child
 
 import "os"
 
-// Input is the input of a process, part of which may still have to be written.
+// Input is the input of a process. Feed has written the first part, and Rest writes the remaining part, if any.
 type Input struct {
 	// Rest writes the input that did not fit into the pipe. It returns when the process has read it, or has exited. It is nil if
 	// everything has been written.

@@ -81,7 +81,7 @@ func (l *ledger) endExpendable(last uint64) {
 }
 
 // others returns the processes that are not leaders. If they descend from a run, its number is at most last. oldest is the lowest
-// number of the current runs, or math.MaxUint64 if there are none.
+// number of the current runs, or math.MaxUint64 if no run is current.
 func (l *ledger) others(pids func() []int) (others []int, last, oldest uint64) {
 	l.starting.Lock()
 	defer l.starting.Unlock()

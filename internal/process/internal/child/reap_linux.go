@@ -37,7 +37,6 @@ const (
 //
 // At most one Reap may run in a process. It ignores children that other code has started, for example with os/exec, as long as they
 // stay in this process's session. Their descendants in other sessions are treated as functions' orphans.
-// long as they stay in this process's session. What these leave behind in sessions of their own is taken for a function's.
 func (s *Starter) Reap(ctx context.Context) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the reaper of orphaned processes: %w", err)
