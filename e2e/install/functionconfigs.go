@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 )
 
 // functionConfigDefinition is Porch's CustomResourceDefinition of FunctionConfig.
@@ -21,14 +23,11 @@ import (
 //go:embed testdata/functionconfig-crd.yaml
 var functionConfigDefinition []byte
 
-var (
-	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	functionConfigs = schema.GroupVersionResource{Group: "config.porch.kpt.dev", Version: "v1alpha1", Resource: "functionconfigs"}
-)
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
 // FunctionConfigs returns a client for FunctionConfig objects in the function namespace. It works after DefineFunctionConfigs.
 func (i *Installation) FunctionConfigs() dynamic.ResourceInterface {
-	return i.dynamic.Resource(functionConfigs).Namespace(i.Release.FunctionNamespace)
+	return i.dynamic.Resource(functionconfig.Resource).Namespace(i.Release.FunctionNamespace)
 }
 
 // DefineFunctionConfigs creates the CustomResourceDefinition of FunctionConfig, as an installation of Porch does, and waits until the API
@@ -48,7 +47,7 @@ func (i *Installation) DefineFunctionConfigs(ctx context.Context) error {
 // UndefineFunctionConfigs deletes the CustomResourceDefinition and all FunctionConfig objects, and waits until the API server no longer
 // serves it.
 func (i *Installation) UndefineFunctionConfigs(ctx context.Context) error {
-	name := functionConfigs.Resource + "." + functionConfigs.Group
+	name := functionconfig.Resource.Resource + "." + functionconfig.Resource.Group
 	if err := i.dynamic.Resource(definitions).Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the definition of FunctionConfig: %w", err)
 	}

@@ -14,18 +14,16 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/krmfn/krmfn/e2e/install"
 	"github.com/krmfn/krmfn/e2e/install/fixture"
+	"github.com/krmfn/krmfn/internal/cluster/functionconfig"
 )
 
 const (
 	// runnerAccount is the service account of function runners. podAuthority is the Secret with their certificate authority.
 	runnerAccount, podAuthority = "porch-fn-runner", "function-pod-ca"
 )
-
-var functionConfigs = schema.GroupVersionResource{Group: "config.porch.kpt.dev", Version: "v1alpha1", Resource: "functionconfigs"}
 
 func describeRights() {
 	Describe("Service accounts of an installation", func() {
@@ -79,7 +77,7 @@ func describeRights() {
 				"list function pods":    func() error { _, err := core.Pods(a.Release.FunctionNamespace).List(ctx, list); return err },
 				"list Secrets":          func() error { _, err := core.Secrets(a.Release.Namespace).List(ctx, list); return err },
 				"list function configs": func() error {
-					_, err := anything.Resource(functionConfigs).Namespace(a.Release.FunctionNamespace).List(ctx, list)
+					_, err := anything.Resource(functionconfig.Resource).Namespace(a.Release.FunctionNamespace).List(ctx, list)
 					return err
 				},
 				"get the pods' CA": func() error {
@@ -93,7 +91,7 @@ func describeRights() {
 				"delete a function pod": func() error { return core.Pods(pods[0].Namespace).Delete(ctx, pods[0].Name, metav1.DeleteOptions{}) },
 				"delete all":            func() error { return core.Pods(pods[0].Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, list) },
 				"delete a FunctionConfig": func() error {
-					return anything.Resource(functionConfigs).Namespace(a.Release.FunctionNamespace).Delete(ctx, "any", metav1.DeleteOptions{})
+					return anything.Resource(functionconfig.Resource).Namespace(a.Release.FunctionNamespace).Delete(ctx, "any", metav1.DeleteOptions{})
 				},
 			} {
 				err := try()
@@ -140,6 +138,6 @@ func coveted(namespace string) []authorizationv1.ResourceAttributes {
 			APIGroups: []string{""}, Verbs: verbs,
 			Resources: []string{"pods", "pods/exec", "pods/log", "pods/portforward", "services", "secrets", "configmaps", "serviceaccounts/token"},
 		}),
-		install.Permissions(namespace, rbacv1.PolicyRule{APIGroups: []string{functionConfigs.Group}, Resources: []string{functionConfigs.Resource}, Verbs: verbs})...,
+		install.Permissions(namespace, rbacv1.PolicyRule{APIGroups: []string{functionconfig.Resource.Group}, Resources: []string{functionconfig.Resource.Resource}, Verbs: verbs})...,
 	)
 }
