@@ -57,7 +57,7 @@ func TestSecretIsDeleted(t *testing.T) {
 		if err := client.Tracker().Add(again); err != nil {
 			t.Fatal(err)
 		}
-		callsSucceed(2*longestLook, old)
+		callsSucceed(2*maxInterval, old)
 		next := k.Trust()
 		if slices.Equal(next, old) {
 			t.Error("Trust() has no new authority")

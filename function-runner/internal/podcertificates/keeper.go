@@ -20,8 +20,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/krmfn/krmfn/function-runner/internal/reconcile"
 	"github.com/krmfn/krmfn/internal/cluster/functionpod"
-	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 // Secrets is a client for the Secrets of a namespace.
@@ -62,7 +62,6 @@ type Keeper struct {
 	config Config
 	// wanted requests a read of the Secret, because a pod trusts only unknown authorities.
 	wanted  chan struct{}
-	logged  logging.Once
 	refused metric.Int64Counter
 
 	mu          sync.Mutex
@@ -73,10 +72,10 @@ type Keeper struct {
 }
 
 const (
-	// longestLook and shortestLook limit the interval at which Run reads the Secret.
-	longestLook, shortestLook = time.Minute, time.Second
-	// looks is the number of reads of the Secret within the lifetime of an authority.
-	looks = 100
+	// maxInterval is the maximum interval at which Run reads the Secret.
+	maxInterval = time.Minute
+	// reads is the minimum number of reads of the Secret within the lifetime of an authority.
+	reads = 100
 	// attemptTimeout is the timeout of one update from the Secret.
 	attemptTimeout = 30 * time.Second
 )
@@ -92,7 +91,7 @@ func (k *Keeper) Load(ctx context.Context) error {
 	if k.config.Mode == Unused {
 		return nil
 	}
-	_, err := k.look(ctx)
+	_, err := k.read(ctx)
 	return err
 }
 
@@ -105,27 +104,19 @@ func (k *Keeper) Run(ctx context.Context, changed func()) {
 			return
 		}
 	}
-	pause := max(min(k.config.AuthorityLifetime/looks, longestLook), shortestLook)
-	for ctx.Err() == nil {
-		different, err := k.look(ctx)
-		if k.logged.New(err) && ctx.Err() == nil {
-			k.config.Log.ErrorContext(ctx, "the certificate authorities for function pods are not up to date, which is tried again", "err", err)
-		}
-		if different {
-			changed()
-		}
-		// This pause limits the rate of requests if pods trust unknown authorities.
-		wait(ctx, nil, shortestLook)
-		wait(ctx, k.wanted, pause-shortestLook)
-	}
-}
-
-func wait(ctx context.Context, wanted <-chan struct{}, pause time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-wanted:
-	case <-time.After(pause):
-	}
+	reconcile.Loop{
+		Attempt: func(ctx context.Context) error {
+			different, err := k.read(ctx)
+			if different {
+				changed()
+			}
+			return err
+		},
+		Interval: max(min(k.config.AuthorityLifetime/reads, maxInterval), reconcile.MinInterval), Changed: k.wanted,
+		Failed: func(err error) {
+			k.config.Log.ErrorContext(ctx, "the certificate authorities for function pods are not up to date, retrying", "err", err)
+		},
+	}.Run(ctx)
 }
 
 // Trust returns the fingerprints of the authorities that new function pods must trust.

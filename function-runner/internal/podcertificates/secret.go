@@ -24,8 +24,8 @@ const (
 	lastPart = 3
 )
 
-// look reads the Secret, adds an authority if one is due, and reports whether Trust has changed.
-func (k *Keeper) look(ctx context.Context) (changed bool, err error) {
+// read reads the Secret, adds an authority if one is due, and reports whether Trust has changed.
+func (k *Keeper) read(ctx context.Context) (changed bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	for range races {

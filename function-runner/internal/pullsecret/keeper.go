@@ -14,12 +14,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/krmfn/krmfn/function-runner/internal/reconcile"
 	"github.com/krmfn/krmfn/internal/server/configfile"
-	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
 // Secrets is a client for the Secrets of a namespace.
@@ -52,7 +51,6 @@ type Keeper struct {
 	// The following fields belong to Run. written is the last written content, and checked is when the Secret was last known to have it.
 	written []byte
 	checked time.Time
-	logged  logging.Once
 }
 
 const (
@@ -61,8 +59,8 @@ const (
 	recheck = 5 * time.Minute
 	// attemptTimeout is the timeout of one attempt.
 	attemptTimeout = 30 * time.Second
-	// firstPause and longestPause are the limits of the backoff after errors.
-	firstPause, longestPause = time.Second, 2 * time.Minute
+	// watchRetryInterval is the interval at which Run tries again to watch the file's directory.
+	watchRetryInterval = 2 * time.Minute
 )
 
 // New returns a Keeper that does nothing before Run.
@@ -91,44 +89,31 @@ func (k *Keeper) watch(ctx context.Context, changed chan<- struct{}) {
 			}
 		})
 		if err != nil {
-			wait(ctx, nil, longestPause)
+			select {
+			case <-ctx.Done():
+			case <-time.After(watchRetryInterval):
+			}
 		}
 	}
 }
 
-// keep makes an attempt at once, after changes of the file, and after pauses.
+// keep makes attempts at once, after changes of the file, and at intervals.
 func (k *Keeper) keep(ctx context.Context, changed <-chan struct{}) {
-	pauses := &backoff.ExponentialBackOff{
-		InitialInterval: firstPause, MaxInterval: longestPause, Multiplier: 2, RandomizationFactor: 0.2,
-	}
-	pauses.Reset()
-	for ctx.Err() == nil {
-		pause := recheck
-		before := k.written
-		err := k.attempt(ctx)
-		if k.config.Attempted != nil && ctx.Err() == nil {
-			k.config.Attempted(!bytes.Equal(before, k.written), err)
-		}
-		if err != nil {
-			pause = pauses.NextBackOff()
-		} else {
-			pauses.Reset()
-		}
-		if k.logged.New(err) && ctx.Err() == nil {
-			k.config.Log.ErrorContext(ctx, "the pull secret of the function pods is not up to date, which is tried again", "err", err)
-		}
-		k.once.Do(func() { close(k.tried) })
-		// This pause limits the rate of requests if the file changes repeatedly while the API server rejects them.
-		wait(ctx, nil, min(pause, firstPause))
-		wait(ctx, changed, pause-firstPause)
-	}
+	reconcile.Loop{
+		Attempt: k.reconcile, Interval: recheck, Changed: changed,
+		Failed: func(err error) {
+			k.config.Log.ErrorContext(ctx, "the pull secret of the function pods is not up to date, retrying", "err", err)
+		},
+	}.Run(ctx)
 }
 
-// wait returns after a pause, when the file may have changed, or when ctx ends.
-func wait(ctx context.Context, changed <-chan struct{}, pause time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-changed:
-	case <-time.After(pause):
+// reconcile makes one attempt and reports it.
+func (k *Keeper) reconcile(ctx context.Context) error {
+	before := k.written
+	err := k.attempt(ctx)
+	if k.config.Attempted != nil && ctx.Err() == nil {
+		k.config.Attempted(!bytes.Equal(before, k.written), err)
 	}
+	k.once.Do(func() { close(k.tried) })
+	return err
 }
