@@ -10,8 +10,6 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/krmfn/krmfn/function-runner/internal/knownimages"
-	"github.com/krmfn/krmfn/function-runner/internal/permission"
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/internal/cluster/client"
@@ -25,12 +23,12 @@ func (p *Pods) know() {
 	o := p.config.Options.Images
 	var before []registry.Image
 	if o.Kept != "" {
-		kept := knownimages.NewKept(o.Kept, p.images, p.config.Log)
+		kept := newKeptImages(o.Kept, p.images, p.config.Log)
 		before = kept.Load()
 		p.background = append(p.background, kept.Run)
 	}
 	if o.Warmed != "" {
-		warmed := knownimages.NewWarmed(o.Warmed, p.images, p.config.Log, before...)
+		warmed := newWarmedImages(o.Warmed, p.images, p.config.Log, before...)
 		_, _ = warmed.Load() // Load logs errors
 		p.reload("image_metadata", o.Warmed, warmed.Load, nil)
 	}
@@ -51,7 +49,7 @@ func (p *Pods) permit(ctx context.Context, client signatures.Source, meter metri
 	if p.signatures, err = signatures.NewChecker(context.WithoutCancel(ctx), client, meter); err != nil {
 		return err
 	}
-	p.resolver, err = permission.NewResolver(p.images, p.signatures, policy.Policy, meter, p.config.Log)
+	p.resolver, err = newPolicyResolver(p.images, p.signatures, policy.Policy, meter, p.config.Log)
 	return err
 }
 

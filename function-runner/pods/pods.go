@@ -26,7 +26,6 @@ import (
 	"github.com/krmfn/krmfn/function-runner/internal/podevaluator"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
 	"github.com/krmfn/krmfn/function-runner/internal/podpatch"
-	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
 	"github.com/krmfn/krmfn/function-runner/internal/pullsecret"
 	"github.com/krmfn/krmfn/function-runner/options"
 	"github.com/krmfn/krmfn/internal/cluster/client"
@@ -67,7 +66,7 @@ type Config struct {
 type Pods struct {
 	config    Config
 	cluster   *client.Cluster
-	settings  *podsettings.Store
+	settings  *settingsFile
 	patches   *podpatch.Store
 	templates *podmanager.TemplateLoader
 	// certificates provides the client certificates for function pods.
@@ -109,7 +108,7 @@ func New(ctx context.Context, c Config) (*Pods, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	p := &Pods{config: c, cluster: cluster, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
+	p := &Pods{config: c, cluster: cluster, settings: newSettingsFile(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
 	_, _ = p.settings.Load() // Load logs errors
 	if p.patches, err = podpatch.NewStore(c.Options.Pod.Patches, c.Log); err != nil {
 		return nil, err

@@ -21,7 +21,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
-	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
 	"github.com/krmfn/krmfn/function-runner/internal/podtemplate"
 	"github.com/krmfn/krmfn/function-runner/internal/pool"
 	"github.com/krmfn/krmfn/function-runner/options"
@@ -125,7 +124,7 @@ func TestLimits(t *testing.T) {
 	if err := os.WriteFile(c.Options.Pod.CacheConfig, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := &Pods{config: c, settings: podsettings.NewStore(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
+	p := &Pods{config: c, settings: newSettingsFile(c.Options.Pod.CacheConfig, c.Options.Reference, c.Log)}
 	_, _ = p.settings.Load()
 	// The settings of a FunctionConfig object override the flags. The settings of the exact reference override both, field by field.
 	overrides := &functionconfig.Overrides{ServiceAccountName: "sa"}

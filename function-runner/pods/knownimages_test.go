@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package knownimages
+package pods
 
 import (
 	"bytes"
@@ -16,13 +16,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/krmfn/krmfn/internal/images/metadata"
 	"github.com/krmfn/krmfn/internal/images/registry"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // known is a fake cache.
 type known struct {
@@ -48,7 +45,7 @@ func image(name, digit string) registry.Image {
 	return registry.Image{Reference: "r.io/" + name, Digest: "sha256:" + strings.Repeat(digit, 64), Command: []string{"/fn"}}
 }
 
-func write(t *testing.T, name string, images ...registry.Image) {
+func writeMetadata(t *testing.T, name string, images ...registry.Image) {
 	t.Helper()
 	content, err := metadata.Format(images)
 	if err != nil {
@@ -70,7 +67,7 @@ func TestWarmed(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
 	k, name := &known{}, filepath.Join(t.TempDir(), "known.yaml")
-	w := NewWarmed(name, k, slog.New(slog.NewTextHandler(&text, nil)), image("kept", "a"))
+	w := newWarmedImages(name, k, slog.New(slog.NewTextHandler(&text, nil)), image("kept", "a"))
 	load := func(changed, ok bool) {
 		t.Helper()
 		if got, err := w.Load(); got != changed || (err == nil) != ok {
@@ -79,7 +76,7 @@ func TestWarmed(t *testing.T) {
 	}
 	load(false, true)
 	wantLoaded(t, k)
-	write(t, name, image("one", "a"))
+	writeMetadata(t, name, image("one", "a"))
 	load(true, true)
 	wantLoaded(t, k, image("kept", "a"), image("one", "a"))
 	k.loaded = nil
@@ -97,7 +94,7 @@ func TestWarmed(t *testing.T) {
 	}
 	load(false, true)
 	wantLoaded(t, k)
-	write(t, name, image("one", "b"))
+	writeMetadata(t, name, image("one", "b"))
 	load(true, true)
 	wantLoaded(t, k, image("kept", "a"), image("one", "b"))
 	if got := text.String(); strings.Count(got, "cannot be used") != 1 || strings.Count(got, "loaded") != 2 || !strings.Contains(got, name) {
@@ -110,7 +107,7 @@ func TestKept(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "kept.yaml")
 	synctest.Test(t, func(t *testing.T) {
 		k := &known{}
-		kept := NewKept(name, k, slog.New(slog.DiscardHandler))
+		kept := newKeptImages(name, k, slog.New(slog.DiscardHandler))
 		if got := kept.Load(); got != nil {
 			t.Errorf("Load() without a file = %v, want nil", got)
 		}
@@ -120,13 +117,13 @@ func TestKept(t *testing.T) {
 			defer close(ended)
 			kept.Run(ctx)
 		}()
-		time.Sleep(interval + time.Second)
+		time.Sleep(keepInterval + time.Second)
 		synctest.Wait()
 		if _, err := os.Stat(name); !os.IsNotExist(err) {
 			t.Errorf("Stat() of the file without images: error = %v, want that it does not exist", err)
 		}
 		k.learn(image("one", "a"))
-		time.Sleep(interval)
+		time.Sleep(keepInterval)
 		synctest.Wait()
 		wantContent(t, name, image("one", "a"))
 		k.learn(image("two", "b"))
@@ -142,7 +139,7 @@ func TestKept(t *testing.T) {
 func wantContent(t *testing.T, name string, want ...registry.Image) {
 	t.Helper()
 	k := &known{}
-	got := NewKept(name, k, slog.New(slog.DiscardHandler)).Load()
+	got := newKeptImages(name, k, slog.New(slog.DiscardHandler)).Load()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("Load() (-want +got):\n%s", diff)
 	}
@@ -155,8 +152,8 @@ func TestKeptNowhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
 		k := &known{images: []registry.Image{image("one", "a")}}
-		kept := NewKept("/does/not/exist/kept.yaml", k, slog.New(slog.NewTextHandler(&text, nil)))
-		ctx, cancel := context.WithTimeout(t.Context(), 10*interval)
+		kept := newKeptImages("/does/not/exist/kept.yaml", k, slog.New(slog.NewTextHandler(&text, nil)))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*keepInterval)
 		defer cancel()
 		kept.Run(ctx)
 		if got := text.String(); strings.Count(got, "cannot be kept") != 1 {

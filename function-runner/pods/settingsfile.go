@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podsettings provides the settings in the file of --pod-cache-config by the resolved references of calls.
-package podsettings
+package pods
 
 import (
 	"errors"
@@ -17,8 +16,8 @@ import (
 	"github.com/krmfn/krmfn/internal/server/configfile"
 )
 
-// Store holds the current settings. Its methods other than Load are safe for concurrent use.
-type Store struct {
+// settingsFile provides the settings in the file of --pod-cache-config by the resolved references of calls. Its methods other than Load are safe for concurrent use.
+type settingsFile struct {
 	file      string
 	reference func(image string) (string, error)
 	log       *slog.Logger
@@ -27,18 +26,20 @@ type Store struct {
 	logged []string
 }
 
-// NewStore returns a store without settings until Load. reference resolves the images in the file like the images of calls.
-func NewStore(file string, reference func(image string) (string, error), log *slog.Logger) *Store {
-	s := &Store{file: file, reference: reference, log: log}
+// newSettingsFile returns a settingsFile without settings until Load. reference resolves the images in the file like the images of calls.
+func newSettingsFile(file string, reference func(image string) (string, error), log *slog.Logger) *settingsFile {
+	s := &settingsFile{file: file, reference: reference, log: log}
 	s.settings.Store(&map[string]podcacheconfig.Settings{})
 	return s
 }
 
 // For returns the settings of a function by its resolved reference, or zero Settings if there are none.
-func (s *Store) For(reference string) podcacheconfig.Settings { return (*s.settings.Load())[reference] }
+func (s *settingsFile) For(reference string) podcacheconfig.Settings {
+	return (*s.settings.Load())[reference]
+}
 
 // All returns the references of the functions whose settings satisfy a condition, sorted.
-func (s *Store) All(that func(podcacheconfig.Settings) bool) []string {
+func (s *settingsFile) All(that func(podcacheconfig.Settings) bool) []string {
 	var all []string
 	for reference, settings := range *s.settings.Load() {
 		if that(settings) {
@@ -52,7 +53,7 @@ func (s *Store) All(that func(podcacheconfig.Settings) bool) []string {
 // Load reads the file and reports whether the settings have changed. A missing file is not an error. An unreadable or invalid file is an
 // error, and keeps the current settings. Load logs these cases and problems of single entries once. Only one goroutine may call Load at a
 // time.
-func (s *Store) Load() (changed bool, err error) {
+func (s *settingsFile) Load() (changed bool, err error) {
 	settings, problems, err := s.read()
 	messages := make([]string, 0, len(problems)+1)
 	for _, p := range problems {
@@ -68,7 +69,7 @@ func (s *Store) Load() (changed bool, err error) {
 	}
 	s.logged = messages
 	switch {
-	case errors.Is(err, errNoFile):
+	case errors.Is(err, errNoSettings):
 		return false, nil
 	case err != nil:
 		return false, err
@@ -87,12 +88,12 @@ func (s *Store) Load() (changed bool, err error) {
 	return true, nil
 }
 
-var errNoFile = errors.New("the file does not exist, so the flags apply to all functions: see --pod-cache-config")
+var errNoSettings = errors.New("the file does not exist, so the flags apply to all functions: see --pod-cache-config")
 
-func (s *Store) read() ([]podcacheconfig.Settings, []configfile.Problem, error) {
+func (s *settingsFile) read() ([]podcacheconfig.Settings, []configfile.Problem, error) {
 	text, err := os.ReadFile(s.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, errNoFile
+		return nil, nil, errNoSettings
 	}
 	if err != nil {
 		return nil, nil, err

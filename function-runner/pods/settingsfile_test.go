@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package podsettings_test
+package pods
 
 import (
 	"bytes"
@@ -13,24 +13,23 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/krmfn/krmfn/function-runner/internal/podsettings"
 	"github.com/krmfn/krmfn/internal/cluster/podcacheconfig"
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-func write(t *testing.T, file, text string) {
+func writeFile(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // Settings are found by resolved references, an invalid file keeps the current settings, and each problem is logged once.
-func TestStore(t *testing.T) {
+func TestSettingsFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "settings.yaml")
 	var log bytes.Buffer
-	s := podsettings.NewStore(file, func(name string) (string, error) { return reference.Resolve(name, "r.io") }, slog.New(slog.NewTextHandler(&log, nil)))
+	s := newSettingsFile(file, func(name string) (string, error) { return reference.Resolve(name, "r.io") }, slog.New(slog.NewTextHandler(&log, nil)))
 	load := func(want bool, logged string, times int) {
 		t.Helper()
 		if got, _ := s.Load(); got != want {
@@ -42,7 +41,7 @@ func TestStore(t *testing.T) {
 	}
 	load(false, "the file does not exist", 1)
 	load(false, "the file does not exist", 1)
-	write(t, file, "- name: a:v1\n  maxParallelPodsPerFunction: 3\n- name: other.io/b\n  minWarmPods: 1\n  foo: bar\n")
+	writeFile(t, file, "- name: a:v1\n  maxParallelPodsPerFunction: 3\n- name: other.io/b\n  minWarmPods: 1\n  foo: bar\n")
 	load(true, "foo", 1)
 	load(false, "foo", 1)
 	if got := s.For("r.io/a:v1").MaxPods; got != 3 {
@@ -59,7 +58,7 @@ func TestStore(t *testing.T) {
 	if diff := cmp.Diff([]string{"other.io/b", "r.io/a:v1"}, all); diff != "" {
 		t.Errorf("All() (-want +got):\n%s", diff)
 	}
-	write(t, file, "- name: [")
+	writeFile(t, file, "- name: [")
 	load(false, "line 1", 1)
 	if got := s.For("r.io/a:v1").MaxPods; got != 3 {
 		t.Errorf("MaxPods after an invalid file = %d, want 3", got)
@@ -69,7 +68,7 @@ func TestStore(t *testing.T) {
 	}
 	// A problem that occurs again after a change is logged again.
 	load(false, "the file does not exist", 2)
-	write(t, file, "")
+	writeFile(t, file, "")
 	load(true, "settings loaded", 2)
 	if got := s.For("r.io/a:v1").MaxPods; got != 0 {
 		t.Errorf("MaxPods after the entry was removed = %d, want 0", got)

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package permission_test
+package pods
 
 import (
 	"bytes"
@@ -17,7 +17,6 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/krmfn/krmfn/function-runner/internal/permission"
 	"github.com/krmfn/krmfn/internal/images/policy"
 )
 
@@ -71,7 +70,7 @@ func TestResolve(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := &source{digest: tc.digest}
-			r := newResolver(t, s, verifier(tc.unsigned), tc.policy, slog.New(slog.DiscardHandler))
+			r := policyResolverOf(t, s, verifier(tc.unsigned), tc.policy, slog.New(slog.DiscardHandler))
 			got, err := r.Resolve(t.Context(), tc.reference)
 			if len(s.asked) > 0 != tc.asked {
 				t.Errorf("requests to the registry = %q, want some: %v", s.asked, tc.asked)
@@ -89,7 +88,7 @@ func TestResolve(t *testing.T) {
 func TestFloatingTagsAreWarnedOfOnce(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
-	r := newResolver(t, &source{digest: good}, false, "floatingTags: warn", slog.New(slog.NewTextHandler(&text, nil)))
+	r := policyResolverOf(t, &source{digest: good}, false, "floatingTags: warn", slog.New(slog.NewTextHandler(&text, nil)))
 	for _, reference := range []string{"r.io/x:latest", "r.io/x:latest", "r.io/x:v1.2.3", "r.io/y"} {
 		if _, err := r.Resolve(t.Context(), reference); err != nil {
 			t.Error(err)
@@ -106,7 +105,7 @@ func TestFloatingTagsAreWarnedOfOnce(t *testing.T) {
 	}
 }
 
-func newResolver(t *testing.T, s permission.Source, unsigned verifier, text string, log *slog.Logger) *permission.Resolver {
+func policyResolverOf(t *testing.T, s digestSource, unsigned verifier, text string, log *slog.Logger) *policyResolver {
 	t.Helper()
 	var parsed *policy.Policy
 	if text != "" {
@@ -115,7 +114,7 @@ func newResolver(t *testing.T, s permission.Source, unsigned verifier, text stri
 			t.Fatal(err)
 		}
 	}
-	r, err := permission.NewResolver(s, unsigned, func() *policy.Policy { return parsed }, metricnoop.NewMeterProvider().Meter(""), log)
+	r, err := newPolicyResolver(s, unsigned, func() *policy.Policy { return parsed }, metricnoop.NewMeterProvider().Meter(""), log)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +130,7 @@ func TestRefusalsAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	meter := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("")
-	r, err := permission.NewResolver(&source{digest: good}, verifier(false), func() *policy.Policy { return parsed }, meter, slog.New(slog.DiscardHandler))
+	r, err := newPolicyResolver(&source{digest: good}, verifier(false), func() *policy.Policy { return parsed }, meter, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permission rejects images that the image policy does not permit in function pods.
-package permission
+package pods
 
 import (
 	"context"
@@ -16,20 +15,20 @@ import (
 	"github.com/krmfn/krmfn/internal/images/policy"
 )
 
-// Source resolves references to their current digests.
-type Source interface {
+// digestSource resolves references to their current digests.
+type digestSource interface {
 	Resolve(ctx context.Context, reference string) (digest string, err error)
 }
 
-// Verifier verifies that the image with a digest has the signatures that a policy requires. It caches successful verifications.
-type Verifier interface {
+// signatureVerifier verifies that the image with a digest has the signatures that a policy requires. It caches successful verifications.
+type signatureVerifier interface {
 	Verify(ctx context.Context, p *policy.Policy, reference, digest string) error
 }
 
-// Resolver resolves references to digests that the policy permits. Its methods are safe for concurrent use.
-type Resolver struct {
-	source     Source
-	signatures Verifier
+// policyResolver resolves references to digests that the policy permits. Its methods are safe for concurrent use.
+type policyResolver struct {
+	source     digestSource
+	signatures signatureVerifier
 	policy     func() *policy.Policy
 	log        *slog.Logger
 	// refusals counts the images that the policy has rejected.
@@ -41,17 +40,17 @@ type Resolver struct {
 // maxWarned limits the size of warned, because callers can use any number of references.
 const maxWarned = 1024
 
-// NewResolver returns a Resolver. policy returns the current policy, and a nil policy permits all images. The metric
+// newPolicyResolver returns a policyResolver. policy returns the current policy, and a nil policy permits all images. The metric
 // krm_image_policy_refusals (rule) counts calls whose image the policy rejects.
-func NewResolver(source Source, signatures Verifier, policy func() *policy.Policy, meter metric.Meter, log *slog.Logger) (*Resolver, error) {
+func newPolicyResolver(source digestSource, signatures signatureVerifier, policy func() *policy.Policy, meter metric.Meter, log *slog.Logger) (*policyResolver, error) {
 	warned, err1 := lru.New[string, struct{}](maxWarned)
 	refusals, err2 := meter.Int64Counter("krm_image_policy_refusals", metric.WithDescription("Calls whose image the image policy refused."))
-	return &Resolver{source: source, signatures: signatures, policy: policy, log: log, refusals: refusals, warned: warned}, errors.Join(err1, err2)
+	return &policyResolver{source: source, signatures: signatures, policy: policy, log: log, refusals: refusals, warned: warned}, errors.Join(err1, err2)
 }
 
 // Resolve returns the digest of a permitted image. Errors: *policy.RefusedError, and errors of the source and of the verifier. Resolve
 // sends no request to the registry if the policy rejects the reference itself.
-func (r *Resolver) Resolve(ctx context.Context, reference string) (string, error) {
+func (r *policyResolver) Resolve(ctx context.Context, reference string) (string, error) {
 	policy := r.policy()
 	if policy == nil {
 		return r.source.Resolve(ctx, reference)
@@ -78,7 +77,7 @@ func (r *Resolver) Resolve(ctx context.Context, reference string) (string, error
 }
 
 // refuse counts an error if it is a rejection by the policy, and returns the error.
-func (r *Resolver) refuse(ctx context.Context, err error) error {
+func (r *policyResolver) refuse(ctx context.Context, err error) error {
 	if refused, ok := errors.AsType[*policy.RefusedError](err); ok {
 		r.refusals.Add(ctx, 1, metric.WithAttributes(attribute.String("rule", string(refused.Rule))))
 	}

@@ -1,9 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package knownimages loads image metadata from files, so that function runners need not ask registries: from the image warmer's file,
-// and from a file that this function runner has written before a restart.
-package knownimages
+package pods
 
 import (
 	"bytes"
@@ -21,15 +19,15 @@ import (
 	"github.com/krmfn/krmfn/internal/server/logging"
 )
 
-// Cache holds image metadata; see registry.Cache.
-type Cache interface {
+// imageCache holds image metadata; see registry.Cache.
+type imageCache interface {
 	Load(images []registry.Image)
 	Images() []registry.Image
 }
 
-// file is an optional metadata file in the format of package metadata. A missing or invalid file is not fatal, because registries can be
-// asked instead.
-type file struct {
+// imageFile is an optional metadata file in the format of package metadata. A missing or invalid file is not fatal, because
+// registries can be asked instead.
+type imageFile struct {
 	name   string
 	log    *slog.Logger
 	logged logging.Once
@@ -37,7 +35,7 @@ type file struct {
 
 // read returns the images in the file, and its content. Both are nil if the file does not exist. It logs an unreadable or invalid file
 // once.
-func (f *file) read() ([]registry.Image, []byte, error) {
+func (f *imageFile) read() ([]registry.Image, []byte, error) {
 	content, err := configfile.Read(f.name, metadata.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -55,22 +53,22 @@ func (f *file) read() ([]registry.Image, []byte, error) {
 	return images, content, nil
 }
 
-// Warmed loads the image warmer's file into a cache. Its methods are not safe for concurrent use.
-type Warmed struct {
-	file    file
-	cache   Cache
+// warmedImages loads the image warmer's file into a cache. Its methods are not safe for concurrent use.
+type warmedImages struct {
+	file    imageFile
+	cache   imageCache
 	before  []registry.Image
 	content []byte
 }
 
-// NewWarmed returns a Warmed for a file. Load also loads the images in before, which the file overrides.
-func NewWarmed(name string, cache Cache, log *slog.Logger, before ...registry.Image) *Warmed {
-	return &Warmed{file: file{name: name, log: log}, cache: cache, before: before}
+// newWarmedImages returns a warmedImages for a file. Load also loads the images in before, which the file overrides.
+func newWarmedImages(name string, cache imageCache, log *slog.Logger, before ...registry.Image) *warmedImages {
+	return &warmedImages{file: imageFile{name: name, log: log}, cache: cache, before: before}
 }
 
 // Load loads the file if it has changed, and reports whether it did. If the file is missing or invalid, the previous images stay in the
 // cache. An invalid file is an error.
-func (w *Warmed) Load() (changed bool, err error) {
+func (w *warmedImages) Load() (changed bool, err error) {
 	images, content, err := w.file.read()
 	if content == nil || bytes.Equal(content, w.content) {
 		return false, err
@@ -81,23 +79,23 @@ func (w *Warmed) Load() (changed bool, err error) {
 	return true, nil
 }
 
-// Kept saves image metadata in a file for the next start. Its methods are not safe for concurrent use.
-type Kept struct {
-	file    file
-	cache   Cache
+// keptImages saves image metadata in a file for the next start. Its methods are not safe for concurrent use.
+type keptImages struct {
+	file    imageFile
+	cache   imageCache
 	written []byte
 }
 
-// interval is the interval at which Kept writes the file. A crash loses the metadata since the last write.
-const interval = time.Minute
+// keepInterval is the interval at which keptImages writes the file. A crash loses the metadata since the last write.
+const keepInterval = time.Minute
 
-// NewKept returns a Kept for a file.
-func NewKept(name string, cache Cache, log *slog.Logger) *Kept {
-	return &Kept{file: file{name: name, log: log}, cache: cache}
+// newKeptImages returns a keptImages for a file.
+func newKeptImages(name string, cache imageCache, log *slog.Logger) *keptImages {
+	return &keptImages{file: imageFile{name: name, log: log}, cache: cache}
 }
 
 // Load loads the images in the file into the cache, and returns them.
-func (k *Kept) Load() []registry.Image {
+func (k *keptImages) Load() []registry.Image {
 	images, content, _ := k.file.read() // read logs errors
 	k.written = content
 	k.cache.Load(images)
@@ -105,8 +103,8 @@ func (k *Kept) Load() []registry.Image {
 }
 
 // Run writes the file at intervals until ctx ends, and once at the end.
-func (k *Kept) Run(ctx context.Context) {
-	ticker := time.NewTicker(interval)
+func (k *keptImages) Run(ctx context.Context) {
+	ticker := time.NewTicker(keepInterval)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
 		select {
@@ -120,7 +118,7 @@ func (k *Kept) Run(ctx context.Context) {
 }
 
 // write atomically replaces the file if the metadata has changed. Images that the cache has evicted are no longer saved.
-func (k *Kept) write() error {
+func (k *keptImages) write() error {
 	images := k.cache.Images()
 	content, err := metadata.Format(images)
 	if err != nil || len(images) == 0 || bytes.Equal(content, k.written) {
