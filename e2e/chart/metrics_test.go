@@ -114,7 +114,7 @@ func TestConfigurationsAreDocumented(t *testing.T) {
 	}
 }
 
-// A maximum is named like what it limits, with the suffix _max, and a point in time has the suffix _timestamp_seconds.
+// A maximum has the name of the limited metric with the suffix _max. A point in time has the suffix _timestamp_seconds.
 func TestMetricNamesAreConventional(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

@@ -275,7 +275,7 @@ func TestOpenToAll(t *testing.T) {
 	}
 }
 
-// The schema rejects peers that select nothing because of a typing error.
+// The schema rejects peers with misspelled fields, which would select nothing.
 func TestWrongPeersAreErrors(t *testing.T) {
 	t.Parallel()
 	for peer, want := range map[string]string{

@@ -48,7 +48,7 @@ func as[T any](t *testing.T, o *object) *T {
 
 // rendering is the result of rendering the chart.
 type rendering struct {
-	// given holds the values of the user, and values the same merged with the chart's defaults.
+	// given holds the values of the user. values holds them merged with the chart's defaults.
 	given, values map[string]any
 	// text is the YAML of all objects, including hooks. notes is the text of NOTES.txt.
 	text, notes string

@@ -129,7 +129,7 @@ func TestTakeoverKeepsReplicas(t *testing.T) {
 	}
 }
 
-// The objects that the chart keeps are those in Porch's manifests and what callers may still use. The uninstall hook does not stop Porch's
+// The chart keeps the objects in Porch's manifests and the objects that callers may still use. The uninstall hook does not stop Porch's
 // function runner, but waits for krmfn's.
 func TestGoingBack(t *testing.T) {
 	t.Parallel()

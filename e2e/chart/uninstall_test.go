@@ -49,7 +49,7 @@ func TestUninstallStops(t *testing.T) {
 	}
 }
 
-// What the CronJob needs to run, the hook needs, too. Its own flags win.
+// The hook gets the settings of the pod janitor's CronJob. The hook's own flags take precedence.
 func TestUninstallHasTheJanitorsSettings(t *testing.T) {
 	t.Parallel()
 	r := renderOnce(t, parseValues(t, `podJanitor: {extraArgs: ["--qps=1", "--pod-ttl=3h", "--dry-run"], extraEnv: [{name: SSL_CERT_FILE, value: /ca/ca.crt}],

@@ -38,8 +38,8 @@ import (
 )
 
 const (
-	// heapLimit is the heap limit of the servers under attack, and maxResident the most memory in bytes that they may ever have resident.
-	// The chart's default limit for function runners is 1 GiB.
+	// heapLimit is the heap limit of the servers under attack. maxResident is the maximum of their resident memory in bytes. The chart's default
+	// limit for function runners is 1 GiB.
 	heapLimit   = "GOMEMLIMIT=200MiB"
 	maxResident = 640 << 20
 	// attackTime bounds the time of one attack.
@@ -51,12 +51,12 @@ const (
 type victim struct {
 	pid     int
 	targets []hostiletest.Target
-	// port is the port of good calls, which call makes.
+	// port is the port for regular calls. call makes one.
 	port string
 	call func(context.Context, grpc.ClientConnInterface) error
 }
 
-// No client makes a server take more memory than it has, and none keeps others from calling.
+// No attack makes a server exceed its memory, or fails the calls of other clients.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(*testing.T) victim{
@@ -71,48 +71,48 @@ func TestAttacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := start(t)
-			v.good(t, "before all attacks")
+			v.expectCall(t, "before all attacks")
 			for _, target := range v.targets {
 				for _, attack := range slices.Sorted(maps.Keys(hostiletest.Attacks)) {
-					v.survives(t, attack, target)
+					v.attack(t, attack, target)
 				}
 			}
 		})
 	}
 }
 
-// survives runs an attack, and calls the server during and after it.
-func (v victim) survives(t *testing.T, attack string, target hostiletest.Target) {
+// attack runs an attack, and calls the server during and after it.
+func (v victim) attack(t *testing.T, name string, target hostiletest.Target) {
 	t.Helper()
-	what := fmt.Sprintf("%s on %s", attack, target.Method)
+	what := fmt.Sprintf("%s on %s", name, target.Method)
 	ctx, cancel := context.WithTimeout(t.Context(), attackTime)
 	defer cancel()
 	before := resident(t, v.pid, "VmRSS")
-	if err := hostiletest.Attacks[attack](ctx, target); err != nil {
+	if err := hostiletest.Attacks[name](ctx, target); err != nil {
 		t.Errorf("%s: %v", what, err)
 	}
-	v.good(t, "during "+what)
+	v.expectCall(t, "during "+what)
 	t.Logf("%s: VmRSS %d MiB, then %d, VmHWM %d", what, before>>20, resident(t, v.pid, "VmRSS")>>20, resident(t, v.pid, "VmHWM")>>20)
 	if got := resident(t, v.pid, "VmHWM"); got > maxResident {
-		t.Fatalf("%s: the server has taken %d MiB, want at most %d", what, got>>20, maxResident>>20)
+		t.Fatalf("%s: VmHWM = %d MiB, want at most %d", what, got>>20, maxResident>>20)
 	}
 	cancel()
-	v.good(t, "after "+what)
+	v.expectCall(t, "after "+what)
 }
 
-// good makes a call by a new connection, from another address than that of the attacks.
-func (v victim) good(t *testing.T, when string) {
+// expectCall makes a regular call over a new connection. Its source address differs from the address of the attacks.
+func (v victim) expectCall(t *testing.T, when string) {
 	t.Helper()
 	conn, err := grpc.NewClient(net.JoinHostPort("::1", v.port), grpc.WithTransportCredentials(v.credentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close() //nolint:errcheck // nothing is sent any more
+	defer conn.Close() //nolint:errcheck // the call has ended
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	begin := time.Now()
 	if err := v.call(ctx, conn); err != nil {
-		t.Errorf("%s: a call fails after %v: %v", when, time.Since(begin), err)
+		t.Errorf("%s: call failed after %v: %v", when, time.Since(begin), err)
 	}
 }
 
@@ -158,7 +158,7 @@ func attackedRunner(method string) func(*testing.T) victim {
 	}
 }
 
-// The runner requires client certificates, so that only its health port lets everybody connect.
+// The runner requires client certificates. Only its health port accepts other clients.
 func attackedSecureRunner(t *testing.T) victim {
 	dir, health := t.TempDir(), freePort(t)
 	authority := certificatestest.New(t, "authority")

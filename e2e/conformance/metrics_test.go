@@ -34,7 +34,7 @@ func metricsAt(port string) []string {
 	return []string{"OTEL_METRICS_EXPORTER=prometheus", "OTEL_EXPORTER_PROMETHEUS_HOST=127.0.0.1", "OTEL_EXPORTER_PROMETHEUS_PORT=" + port}
 }
 
-// With TLS, metrics require a client certificate of a trusted authority, also if calls may have a token instead. A certificate is checked
+// With TLS, metrics require a client certificate of a trusted authority, even if calls can use a token. A certificate is checked
 // for each request, because connections are not kept.
 func TestMetricsOverTLS(t *testing.T) {
 	t.Parallel()
@@ -121,9 +121,9 @@ func TestMetricsExcludeCallerData(t *testing.T) {
 			check(t, err)
 			defer conn.Close() //nolint:errcheck // nothing to lose
 			address := "http://127.0.0.1:" + port + "/metrics"
-			tellSecrets(t, conn, 0, 10)
+			sendSecrets(t, conn, 0, 10)
 			before := scrape(t, http.DefaultClient, address)
-			tellSecrets(t, conn, 10, 300)
+			sendSecrets(t, conn, 10, 300)
 			after := scrape(t, http.DefaultClient, address)
 			if !strings.Contains(after, tc.want) {
 				t.Errorf("metrics lack %q: %.500s", tc.want, after)
@@ -138,11 +138,11 @@ func TestMetricsExcludeCallerData(t *testing.T) {
 	}
 }
 
-// secretName is part of all names and values that tellSecrets sends.
+// secretName is a substring of all names and values that sendSecrets sends.
 const secretName = "zq7secret"
 
-// tellSecrets calls the methods of all servers, and methods that no server has. Most calls fail.
-func tellSecrets(t *testing.T, conn *grpc.ClientConn, from, to int) {
+// sendSecrets calls the methods of all servers, and methods that no server has. Most calls fail.
+func sendSecrets(t *testing.T, conn *grpc.ClientConn, from, to int) {
 	t.Helper()
 	evaluate := func(image string, list []byte) {
 		_, _ = call(t.Context(), evaluatorgrpc.NewFunctionEvaluatorClient(conn), image, list)

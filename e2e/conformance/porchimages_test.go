@@ -51,8 +51,8 @@ func porchImages() (images, short []string) {
 	return images, short
 }
 
-// The table in docs/porch.md states what evaluates the images in Porch's config file. The test gets the facts from a function runner with
-// the curated functions.
+// The table in docs/porch.md lists the evaluators of the images in Porch's config file. The test gets them from a function runner with the
+// curated functions.
 func TestPorchImages(t *testing.T) {
 	t.Parallel()
 	exec, err := binaries.WriteExecConfig(t.Context(), bin, t.TempDir(), binaries.Functions, binaries.FunctionsLight)
@@ -94,7 +94,7 @@ func TestPorchImages(t *testing.T) {
 
 const functionPod = "function pod"
 
-// evaluatedBy returns what evaluates each image according to a function runner without pods: an executable, or otherwise a pod.
+// evaluatedBy returns the evaluator of each image: an executable if a function runner without pods evaluates it, else a pod.
 func evaluatedBy(t *testing.T, images []string, flags ...string) []string {
 	t.Helper()
 	runner, err := server.Start(t.Context(), filepath.Join(bin, binaries.FunctionRunner), filepath.Join(t.TempDir(), "log"), flags...)

@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/proto/gen/go/grpc/go/evaluator/evaluatorgrpc"
 )
 
-// While the certificates of both sides and their authority are replaced in the documented order, no call of a permitted client fails. Then
+// While the certificates of both sides and their authority are replaced in the documented order, no call of an allowed client fails. Then
 // the function runner rejects new connections with certificates of the old authority. A connection from before stays usable until its
 // maximum age.
 func TestAuthorityIsReplacedUnderLoad(t *testing.T) {

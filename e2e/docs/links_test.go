@@ -115,7 +115,7 @@ func TestReadmeLinksToEveryPage(t *testing.T) {
 	}
 }
 
-// check returns the problems of a page's links: first of their texts, then of those that lead to files in the same checkout.
+// check returns the problems of a page's links: first problems of the texts, then problems of targets in the same checkout.
 func check(t *testing.T, checkout fs.FS, page string) []string {
 	t.Helper()
 	var problems []string
@@ -230,7 +230,7 @@ func TestLabels(t *testing.T) {
 	}
 	suites, err := fs.Glob(checkout, "e2e/suites/*/*.go")
 	if err != nil || len(suites) == 0 {
-		t.Fatal("found no suites:", err)
+		t.Fatal("no suites in e2e/suites:", err)
 	}
 	for _, suite := range suites {
 		text, err := fs.ReadFile(checkout, suite)

@@ -38,13 +38,13 @@ type Client struct {
 	v1   evaluatorv1grpc.FunctionEvaluatorServiceClient
 }
 
-// largestAnswer is the maximum size of a response in bytes. No function runner in these suites sends more.
-const largestAnswer = 64 << 20
+// maxResponseBytes is the maximum size of a response in bytes. No function runner in these suites sends more.
+const maxResponseBytes = 64 << 20
 
 // connect returns a connected client. It retries, because nodes need time to program a new Service and its endpoints.
 func connect(ctx context.Context, address string) (*Client, error) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestAnswer)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxResponseBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: redial, Multiplier: 1, MaxDelay: redial}, MinConnectTimeout: time.Second}))
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func connect(ctx context.Context, address string) (*Client, error) {
 	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
 		conn.Connect()
 		if !conn.WaitForStateChange(ctx, state) {
-			return nil, errors.Join(fmt.Errorf("reach function runners at %s: %w", address, ctx.Err()), conn.Close())
+			return nil, errors.Join(fmt.Errorf("connect to function runners at %s: %w", address, ctx.Err()), conn.Close())
 		}
 	}
 	return &Client{conn: conn, rpc: evaluatorgrpc.NewFunctionEvaluatorClient(conn), v1: evaluatorv1grpc.NewFunctionEvaluatorServiceClient(conn)}, nil

@@ -16,7 +16,7 @@ import (
 // Joining is the name of a node without a kubelet, and the key of its taint.
 const Joining = "krmfn-e2e-joining"
 
-// readyStatus is the status of a ready node with room for a few pods. Without heartbeats, the node becomes unready after 40 seconds.
+// readyStatus is the status of a ready node that fits a few pods. Without heartbeats, the node becomes unready after 40 seconds.
 const readyStatus = `{"status": {
 	"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "lastHeartbeatTime": %[1]q, "lastTransitionTime": %[1]q}],
 	"capacity": {"cpu": "1", "memory": "1Gi", "pods": "10"}, "allocatable": {"cpu": "1", "memory": "1Gi", "pods": "10"}}}`
@@ -31,11 +31,11 @@ func (i *Installation) JoinNode(ctx context.Context) error {
 		Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: Joining, Effect: corev1.TaintEffectNoSchedule}}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("have node %s join: %w", Joining, err)
+		return fmt.Errorf("add node %s: %w", Joining, err)
 	}
 	status := fmt.Appendf(nil, readyStatus, metav1.Now().UTC().Format("2006-01-02T15:04:05Z"))
 	if _, err := nodes.Patch(ctx, Joining, types.MergePatchType, status, metav1.PatchOptions{}, "status"); err != nil {
-		return fmt.Errorf("have node %s be ready: %w", Joining, err)
+		return fmt.Errorf("mark node %s as ready: %w", Joining, err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 func (i *Installation) PutSecret(ctx context.Context, name string, kind corev1.SecretType, data map[string][]byte) error {
 	_, err := i.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.Release.Namespace}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("make the namespace of the function runners: %w", err)
+		return fmt.Errorf("create the namespace of the function runners: %w", err)
 	}
 	secrets := i.Client.CoreV1().Secrets(i.Release.Namespace)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: i.Release.Namespace}, Type: kind, Data: data}

@@ -3,7 +3,7 @@
 
 //go:build e2e
 
-// Package site looks at the built documentation site with a browser, at the widths of a laptop and of a phone.
+// Package site checks the built documentation site in a browser, at the widths of a laptop and of a phone.
 package site
 
 import (
@@ -39,7 +39,7 @@ var widths = []string{"1280", "390"}
 //go:embed check.html check.js
 var checker embed.FS
 
-// result is what check.js posts.
+// result is the JSON that check.js posts.
 type result struct {
 	Checked  int      `json:"checked"`
 	Problems []string `json:"problems"`
@@ -62,7 +62,7 @@ func TestSite(t *testing.T) {
 	}
 }
 
-// Pictures of some pages for people, in build/site.
+// TestScreenshots writes screenshots of some pages to build/site for reviewers.
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
 	root, err := binaries.Root()
@@ -89,13 +89,13 @@ func TestScreenshots(t *testing.T) {
 				t.Fatal(err)
 			}
 			if info, err := os.Stat(file); err != nil || info.Size() == 0 {
-				t.Errorf("there is no picture %s: %v", file, err)
+				t.Errorf("screenshot %s: %v", file, err)
 			}
 		}
 	}
 }
 
-// Each problem that the check knows is found on a page that has it.
+// The check detects each kind of problem.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const menu = `<nav class="menu"><details open><a aria-current="page" href="/">here</a></details></nav>`
@@ -132,7 +132,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// check returns the problems of pages of a site, at the widths or at all of them.
+// check returns the problems of a site's pages at the given widths. No widths mean all widths.
 func check(t *testing.T, site fs.FS, pages []string, at ...string) []string {
 	t.Helper()
 	if len(at) == 0 {

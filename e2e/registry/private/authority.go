@@ -41,7 +41,7 @@ func NewAuthority(name string) (*Authority, error) {
 	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("make the certificate authority %s: %w", name, err)
+		return nil, fmt.Errorf("create the certificate authority %s: %w", name, err)
 	}
 	parsed, err := x509.ParseCertificate(der)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *Authority) issue(host string) (tls.Certificate, error) {
 	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make a certificate for %s: %w", host, err)
+		return tls.Certificate{}, fmt.Errorf("create a certificate for %s: %w", host, err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

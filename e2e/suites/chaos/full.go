@@ -19,8 +19,8 @@ import (
 
 // Thirty pods that start at once need all CPUs of a small machine. In parallel with other specs, pods could stay unschedulable beyond the
 // ready timeout.
-var _ = Describe("A cluster with room for ten pods", Serial, Label("chaos"), func() {
-	const functions, room = 30, 10
+var _ = Describe("A cluster that fits ten pods", Serial, Label("chaos"), func() {
+	const functions, maxPods = 30, 10
 
 	DescribeTable("answers the calls of thirty functions", func(ctx context.Context, exact bool, limit func(ctx context.Context, images []string)) {
 		images := make([]string, functions)
@@ -47,13 +47,13 @@ var _ = Describe("A cluster with room for ten pods", Serial, Label("chaos"), fun
 		if exact {
 			pods, err := f.FunctionPods(ctx, "")
 			Expect(err).NotTo(HaveOccurred())
-			Expect(len(pods)).To(BeNumerically("<=", room))
+			Expect(len(pods)).To(BeNumerically("<=", maxPods))
 		}
 	},
-		Entry("on its node", true, func(ctx context.Context, images []string) {
-			DeferCleanup(func(ctx context.Context) { Expect(f.OfferRoom(ctx, 0)).To(Succeed()) })
-			Expect(f.OfferRoom(ctx, room)).To(Succeed())
-			one := map[string]any{install.Room: "1"}
+		Entry("because of node capacity", true, func(ctx context.Context, images []string) {
+			DeferCleanup(func(ctx context.Context) { Expect(f.SetTestResource(ctx, 0)).To(Succeed()) })
+			Expect(f.SetTestResource(ctx, maxPods)).To(Succeed())
+			one := map[string]any{install.TestResource: "1"}
 			settings := make([]any, len(images))
 			for i, image := range images {
 				settings[i] = map[string]any{"name": image, "resources": map[string]any{"requests": one, "limits": one}}
@@ -63,10 +63,10 @@ var _ = Describe("A cluster with room for ten pods", Serial, Label("chaos"), fun
 			})
 		}),
 		// The API server can admit a few extra pods while the quota controller is behind.
-		Entry("in its quota", false, func(ctx context.Context, _ []string) {
+		Entry("because of a quota", false, func(ctx context.Context, _ []string) {
 			configure(ctx)
 			DeferCleanup(func(ctx context.Context) { Expect(f.UnlimitPods(ctx)).To(Succeed()) })
-			Expect(f.LimitPods(ctx, room)).To(Succeed())
+			Expect(f.LimitPods(ctx, maxPods)).To(Succeed())
 		}),
 	)
 })

@@ -3,7 +3,7 @@
 
 //go:build e2e
 
-// Package release tests the life cycle of the chart: installation, upgrade, rollback and uninstallation, which must leave nothing behind.
+// Package release tests the life cycle of the chart: installation, upgrade, rollback and uninstallation, which must delete all objects.
 package release
 
 import (

@@ -16,16 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Room is an extended resource of the worker, with a capacity that OfferRoom sets. Whether pods that request it fit does not depend on
-// other resources of the cluster.
-const Room = "krmfn.dev/e2e-room"
+// TestResource is an extended resource of the worker. Pods that request it fit independently of the other resources of the cluster.
+const TestResource = "krmfn.dev/e2e"
 
-// OfferRoom sets the worker's capacity of Room.
-func (i *Installation) OfferRoom(ctx context.Context, amount int) error {
-	patch := fmt.Appendf(nil, `{"status":{"capacity":{%[1]q:"%[2]d"},"allocatable":{%[1]q:"%[2]d"}}}`, Room, amount)
+// SetTestResource sets the worker's capacity of TestResource.
+func (i *Installation) SetTestResource(ctx context.Context, amount int) error {
+	patch := fmt.Appendf(nil, `{"status":{"capacity":{%[1]q:"%[2]d"},"allocatable":{%[1]q:"%[2]d"}}}`, TestResource, amount)
 	_, err := i.Client.CoreV1().Nodes().Patch(ctx, Worker, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if err != nil {
-		return fmt.Errorf("offer room on %s: %w", Worker, err)
+		return fmt.Errorf("set the capacity of node %s: %w", Worker, err)
 	}
 	return nil
 }
@@ -33,22 +32,22 @@ func (i *Installation) OfferRoom(ctx context.Context, amount int) error {
 const podQuota = "e2e-pods"
 
 // LimitPods limits the number of pods in the function namespace with a quota, until UnlimitPods. It returns when the API server enforces
-// the quota, which is later than the quota's status. The check works with any number of existing pods, because the trial pod requests Room,
-// for which the quota is zero.
-func (i *Installation) LimitPods(ctx context.Context, most int) error {
+// the quota, which is later than the quota's status. The check works with any number of existing pods, because the trial pod requests
+// TestResource, for which the quota is zero.
+func (i *Installation) LimitPods(ctx context.Context, maxPods int) error {
 	quotas := i.Client.CoreV1().ResourceQuotas(i.Release.FunctionNamespace)
 	_, err := quotas.Create(ctx, &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Name: podQuota},
 		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{
-			corev1.ResourcePods:                         *resource.NewQuantity(int64(most), resource.DecimalSI),
-			corev1.DefaultResourceRequestsPrefix + Room: resource.MustParse("0"),
+			corev1.ResourcePods: *resource.NewQuantity(int64(maxPods), resource.DecimalSI),
+			corev1.DefaultResourceRequestsPrefix + TestResource: resource.MustParse("0"),
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("limit the pods of functions: %w", err)
+		return fmt.Errorf("limit the function pods: %w", err)
 	}
 	return await(ctx, "the API server enforces the pod quota", func(ctx context.Context) (bool, error) {
-		err := i.tryPod(ctx, corev1.ResourceList{Room: resource.MustParse("1")})
+		err := i.tryPod(ctx, corev1.ResourceList{TestResource: resource.MustParse("1")})
 		// Until the API server knows the current usage, it rejects pods for another reason.
 		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: "+podQuota), nil
 	})
@@ -59,13 +58,13 @@ func (i *Installation) UnlimitPods(ctx context.Context) error {
 	if err := i.Client.CoreV1().ResourceQuotas(i.Release.FunctionNamespace).Delete(ctx, podQuota, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	var refused error
+	var rejected error
 	err := await(ctx, "the API server no longer enforces the pod quota", func(ctx context.Context) (bool, error) {
-		refused = i.tryPod(ctx, nil)
-		return refused == nil, nil
+		rejected = i.tryPod(ctx, nil)
+		return rejected == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w: %w", err, refused)
+		return fmt.Errorf("%w: %w", err, rejected)
 	}
 	return nil
 }
