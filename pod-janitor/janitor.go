@@ -19,7 +19,7 @@ import (
 type Config struct {
 	Options options.Options
 	Client  Clients
-	// Metadata reads the metadata of CronJobs, Jobs and the pull secret.
+	// Metadata reads the metadata of the pull secret.
 	Metadata metadata.Interface
 	// Self is the janitor's own pod.
 	Self    Self

@@ -6,7 +6,7 @@
 //
 // It needs permission to list and delete pods and Services there, to get and delete the pull secret, and to create events in its own
 // namespace. Some flags need more in the namespaces that they name: --stop-deployment needs permission to get and scale the Deployments and
-// to list pods, --stop-cronjob to patch the CronJobs and to list and delete Jobs, and --await-pods to list pods.
+// to list pods, and --await-pods to list pods.
 package main
 
 import (

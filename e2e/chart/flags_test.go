@@ -46,7 +46,7 @@ var components = map[string]component{
 		parse: func(args, _ []string) error { _, err := janitor.Parse(args); return err },
 		without: map[string]string{
 			"kubeconfig": "manual", "format": "manual", "interval": "manual", "registry-auth-secret-name": "fixed",
-			"timeout": "fixed", "all": "hook", "stop-deployment": "hook", "stop-cronjob": "hook", "await-pods": "hook", "stop-timeout": "hook", "qps": "odd",
+			"timeout": "fixed", "all": "hook", "stop-deployment": "hook", "await-pods": "hook", "stop-timeout": "hook", "qps": "odd",
 		},
 	},
 	"image-warmer": {

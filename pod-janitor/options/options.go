@@ -39,8 +39,8 @@ type Options struct {
 	DryRun     bool
 	Output     Output
 	Rules      sweep.Rules
-	// StopDeployments and StopCronJobs are the workloads, as NAMESPACE/NAME, that are stopped before everything is deleted, within StopTimeout.
-	StopDeployments, StopCronJobs []string
+	// StopDeployments are the Deployments, as NAMESPACE/NAME, that are scaled to 0 before everything is deleted, within StopTimeout.
+	StopDeployments []string
 	// AwaitPods are the pods, as NAMESPACE/SELECTOR, that must have ended before everything is deleted, within StopTimeout.
 	AwaitPods   []string
 	StopTimeout time.Duration
@@ -74,9 +74,8 @@ func (o *Options) Flags() *pflag.FlagSet {
 
 	f.BoolVar(&r.All, "all", false, "delete everything that function runners created, even if it is in use, until nothing has appeared for --grace; use it to uninstall")
 	f.StringArrayVar(&o.StopDeployments, "stop-deployment", nil, "with --all, NAMESPACE/NAME of a Deployment that creates objects, such as the function runners' or the image warmer's: scale it to 0 and wait until its pods have ended before anything is deleted; may be repeated")
-	f.StringArrayVar(&o.StopCronJobs, "stop-cronjob", nil, "with --all, NAMESPACE/NAME of a CronJob that creates objects, such as the image warmer's: suspend it, delete its Jobs and wait until their pods have ended before anything else is deleted; may be repeated")
 	f.StringArrayVar(&o.AwaitPods, "await-pods", nil, "with --all, NAMESPACE/SELECTOR of pods that create objects and that someone else deletes: wait until they have ended, and delete nothing unless they have within --stop-timeout; may be repeated")
-	f.DurationVar(&o.StopTimeout, "stop-timeout", 45*time.Second, "how long to wait for the pods of all --stop-deployment, --stop-cronjob and --await-pods")
+	f.DurationVar(&o.StopTimeout, "stop-timeout", 45*time.Second, "how long to wait for the pods of all --stop-deployment and --await-pods")
 	flags.Group(f, "Uninstallation")
 
 	f.IntVar(&o.LogLevel, "log-level", 2, "log verbosity: 0 for errors, 1 for warnings, 2 and 3 for one line per object, 4 and above for debugging")
@@ -109,7 +108,6 @@ func Parse(args []string) (Options, error) {
 func (o *Options) validate(args []string) error {
 	problems := o.rules()
 	problems = append(problems, o.stops("stop-deployment", o.StopDeployments, isObject, "NAMESPACE/NAME")...)
-	problems = append(problems, o.stops("stop-cronjob", o.StopCronJobs, isObject, "NAMESPACE/NAME")...)
 	problems = append(problems, o.stops("await-pods", o.AwaitPods, isSelection, "NAMESPACE/SELECTOR")...)
 	return flags.Check(args, problems...)
 }

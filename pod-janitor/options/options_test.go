@@ -24,9 +24,6 @@ func TestParse(t *testing.T) {
 		"--all --stop-deployment=a/b --stop-deployment=a/c.d": func(o *options.Options) {
 			o.Output, o.Rules.All, o.StopDeployments = options.Log, true, []string{"a/b", "a/c.d"}
 		},
-		"--all --stop-cronjob=a/b": func(o *options.Options) {
-			o.Output, o.Rules.All, o.StopCronJobs = options.Log, true, []string{"a/b"}
-		},
 		"--all --await-pods=a/app=b,c!=d": func(o *options.Options) {
 			o.Output, o.Rules.All, o.AwaitPods = options.Log, true, []string{"a/app=b,c!=d"}
 		},
@@ -57,8 +54,6 @@ func TestParseErrors(t *testing.T) {
 		"--qps=Inf":                     `--qps is "+Inf"`,
 		"--qps=NaN":                     `--qps is "NaN"`,
 		"--stop-deployment=a/b":         `--stop-deployment is "a/b", want none without --all`,
-		"--stop-cronjob=a/b":            `--stop-cronjob is "a/b", want none without --all`,
-		"--all --stop-cronjob=b":        `--stop-cronjob is "b", want NAMESPACE/NAME`,
 		"--await-pods=a/b=c":            `--await-pods is "a/b=c", want none without --all`,
 		"--all --await-pods=a":          `--await-pods is "a", want NAMESPACE/SELECTOR`,
 		"--all --await-pods=a/":         `--await-pods is "a/", want NAMESPACE/SELECTOR`,
