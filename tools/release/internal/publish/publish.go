@@ -23,7 +23,7 @@ import (
 	"github.com/krmfn/krmfn/tools/release/internal/versions"
 )
 
-// Options configure what to push, and where. The credentials are those of docker login and helm registry login.
+// Options configure what to push, and where. docker login stores the credentials.
 type Options struct {
 	// Dir is the directory of the release.
 	Dir string
