@@ -45,7 +45,7 @@ func TestNotesWarn(t *testing.T) {
 	}
 }
 
-func TestNotesSayHowToGoOn(t *testing.T) {
+func TestNotesShowNextSteps(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		values        string

@@ -73,7 +73,7 @@ var foreign = []string{
 	"kube_cronjob_status_last_schedule_time", "kube_cronjob_status_last_successful_time", "kube_cronjob_next_schedule_time", "kube_job_status_failed",
 }
 
-func TestQueriesNameMetricsThatThereAre(t *testing.T) {
+func TestQueriesUseRegisteredMetrics(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
 	for _, m := range registeredMetrics(t) {

@@ -222,7 +222,7 @@ func listed(rows []allowedRow, c chosen, from, to string, port reach.Port) bool 
 }
 
 // For each combination of values, both evaluators allow exactly the connections in the tables.
-func TestWhoReachesWhom(t *testing.T) {
+func TestAllowedConnections(t *testing.T) {
 	t.Parallel()
 	parsed, ends := policyTemplates(t), network(t)
 	for _, c := range combinations() {

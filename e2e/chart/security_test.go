@@ -59,7 +59,7 @@ func rights(t *testing.T, r *rendering) map[*object][]rbacv1.PolicyRule {
 	return all
 }
 
-func TestRightsAreNarrow(t *testing.T) {
+func TestPermissionsAreMinimal(t *testing.T) {
 	t.Parallel()
 	dangerous := []string{"*", "escalate", "bind", "impersonate", "deletecollection"}
 	eachRendering(t, func(t *testing.T, r *rendering) {
@@ -97,7 +97,7 @@ func narrow(rule rbacv1.PolicyRule) bool {
 		len(rule.ResourceNames) > 0 && !slices.Contains(rule.Verbs, "list") && !slices.Contains(rule.Verbs, "watch")
 }
 
-func TestRightsGoToThoseWhoAreThere(t *testing.T) {
+func TestRolesAndBindingsMatch(t *testing.T) {
 	t.Parallel()
 	eachRendering(t, func(t *testing.T, r *rendering) {
 		there, bound := map[string]bool{}, map[string]bool{}

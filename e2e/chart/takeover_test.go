@@ -58,7 +58,7 @@ func renderFile(t *testing.T, file string, given map[string]any, deployment *obj
 }
 
 // Function runners of Porch must work until one of krmfn is ready: a Service needs no port that they do not name, and their Roles stay.
-func TestTakeoverLeavesWhatPorchNeeds(t *testing.T) {
+func TestTakeoverKeepsObjectsOfPorch(t *testing.T) {
 	t.Parallel()
 	var shared []string
 	for _, o := range porch(t) {
@@ -131,7 +131,7 @@ func TestTakeoverKeepsReplicas(t *testing.T) {
 
 // The chart keeps the objects in Porch's manifests and the objects that callers may still use. The uninstall hook does not stop Porch's
 // function runner, but waits for krmfn's.
-func TestGoingBack(t *testing.T) {
+func TestReturnToPorch(t *testing.T) {
 	t.Parallel()
 	for values, more := range map[string][]string{
 		variants["going back"]: nil,

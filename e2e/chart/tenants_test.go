@@ -32,7 +32,7 @@ tls: {secret: tls, clientCertificates: true, tokenAudience: krmfn, allowedServic
 }
 
 // Two installations have no object in common, and each has objects only in its own namespaces.
-func TestTenantsShareNoObject(t *testing.T) {
+func TestTenantsHaveSeparateObjects(t *testing.T) {
 	t.Parallel()
 	one, other := tenant(t, "team-a"), tenant(t, "team-b")
 	of := map[string]bool{}
@@ -53,8 +53,8 @@ func TestTenantsShareNoObject(t *testing.T) {
 }
 
 // The permissions of an installation are for its own service accounts and namespaces. Cluster-wide permissions are limited to the rules
-// that TestRightsAreNarrow allows.
-func TestTenantsHaveNoRightsAtEachOther(t *testing.T) {
+// that TestPermissionsAreMinimal allows.
+func TestTenantsHaveNoPermissionsForEachOther(t *testing.T) {
 	t.Parallel()
 	r := tenant(t, "team-a")
 	for _, o := range slices.Concat(r.of("RoleBinding"), r.of("ClusterRoleBinding")) {
@@ -74,7 +74,7 @@ func TestTenantsHaveNoRightsAtEachOther(t *testing.T) {
 }
 
 // Both installations use the same labels, so policies must distinguish them by namespace.
-func TestTenantsDoNotReachEachOther(t *testing.T) {
+func TestTenantsCannotConnectToEachOther(t *testing.T) {
 	t.Parallel()
 	one, other := tenant(t, "team-a"), tenant(t, "team-b")
 	all := slices.Concat(policies(t, one), policies(t, other))

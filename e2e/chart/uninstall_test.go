@@ -68,7 +68,7 @@ func TestUninstallHasTheJanitorsSettings(t *testing.T) {
 }
 
 // The hook stops all Deployments that create pods, including the image warmer, and has permissions for no other Deployment.
-func TestUninstallStopsWhatMakesPods(t *testing.T) {
+func TestUninstallStopsDeploymentsThatCreatePods(t *testing.T) {
 	t.Parallel()
 	eachRendering(t, func(t *testing.T, r *rendering) {
 		if !r.values["podJanitor"].(map[string]any)["enabled"].(bool) {
