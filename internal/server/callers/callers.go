@@ -25,8 +25,8 @@ import (
 	"github.com/krmfn/krmfn/internal/server/certificates"
 )
 
-// logPause is the minimum time between two log lines about rejected callers.
-const logPause = time.Second
+// minLogInterval is the minimum time between two log lines about rejected callers.
+const minLogInterval = time.Second
 
 // Values of the metric's attribute "reason".
 const (
@@ -51,11 +51,11 @@ type refusal struct {
 
 // Gate authorises callers. Safe for concurrent use.
 type Gate struct {
-	flags   Flags
-	tokens  *tokens
-	log     *slog.Logger
-	seldom  rate.Sometimes
-	refused metric.Int64Counter
+	flags    Flags
+	tokens   *tokens
+	log      *slog.Logger
+	logLimit rate.Sometimes
+	refused  metric.Int64Counter
 }
 
 // New returns a gate with the flags' rules. It counts rejected calls in the metric krm_calls_refused, by reason. reviewer
@@ -66,7 +66,7 @@ func New(f Flags, reviewer Reviewer, provider metric.MeterProvider, log *slog.Lo
 	if err != nil {
 		return nil, fmt.Errorf("register the metrics: %w", err)
 	}
-	g := &Gate{flags: f, log: log, refused: counter, seldom: rate.Sometimes{First: 1, Interval: logPause}}
+	g := &Gate{flags: f, log: log, refused: counter, logLimit: rate.Sometimes{First: 1, Interval: minLogInterval}}
 	if f.Audience != "" {
 		if reviewer == nil {
 			return nil, errors.New("--token-audience needs a Kubernetes cluster to check tokens")
@@ -84,7 +84,7 @@ func (g *Gate) Permit(ctx context.Context, method string) error {
 		return nil
 	}
 	g.refused.Add(ctx, 1, metric.WithAttributes(attribute.String("reason", refused.reason)))
-	g.seldom.Do(func() {
+	g.logLimit.Do(func() {
 		address := ""
 		if p, ok := peer.FromContext(ctx); ok {
 			address = p.Addr.String()

@@ -75,12 +75,12 @@ func TestHandshakeErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			log := &logged{}
+			log := &logBuffer{}
 			s, err := NewServer(ServerFlags{Files: tc.server, MinVersion: "1.3"}, false, log.logger())
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = ask(t.Context(), t, serve(t, s), tc.client)
+			err = checkHealth(t.Context(), t, serve(t, s), tc.client)
 			if refused := tc.logs != ""; refused != (err != nil) || err != nil && !strings.Contains(strings.ReplaceAll(err.Error(), `\"`, `"`), tc.want) {
 				t.Errorf("error of the client = %v, want %q", err, tc.want)
 			}
@@ -106,7 +106,7 @@ func TestRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.source.pause = 0
+	s.source.interval = 0
 	listening := serve(t, s)
 	first := s.source.current().certificate.Leaf.SerialNumber
 
@@ -121,7 +121,7 @@ func TestRotation(t *testing.T) {
 		}
 	})
 	for range 100 {
-		if err := ask(t.Context(), t, listening, ClientFlags{Files: steady(t, client)}); err != nil {
+		if err := checkHealth(t.Context(), t, listening, ClientFlags{Files: matchingCopy(t, client)}); err != nil {
 			t.Errorf("Check() = %v, want no error", err)
 		}
 	}
@@ -132,8 +132,8 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// steady returns copies of the files with a certificate that matches its key. A client fails to start without them.
-func steady(t *testing.T, f Files) Files {
+// matchingCopy returns copies of the files with a certificate that matches its key. A client fails to start without them.
+func matchingCopy(t *testing.T, f Files) Files {
 	t.Helper()
 	for {
 		c, k := read(t, f.Certificate), read(t, f.Key)
@@ -160,17 +160,17 @@ func TestSourceReloads(t *testing.T) {
 	authority, next := certificatestest.New(t, "authority"), certificatestest.New(t, "next")
 	files := pair(t, authority, 2*time.Hour, address)
 	files.Authorities = authorities(t, authority)
-	log := &logged{}
+	log := &logBuffer{}
 	s, err := newSource(files, log.logger())
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := s.current()
 	certificatestest.Write(t, dirOf(files), "tls.crt", []byte("nothing"))
-	if s.pause = time.Hour; s.current().certificate != before.certificate {
+	if s.interval = time.Hour; s.current().certificate != before.certificate {
 		t.Error("current() read the files again before the interval has passed")
 	}
-	s.pause = 0
+	s.interval = 0
 	for range 2 {
 		if s.current().certificate != before.certificate {
 			t.Error("current() returned an invalid certificate")

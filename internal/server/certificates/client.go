@@ -33,7 +33,7 @@ func (c *ClientFlags) DialOptions(address string, log *slog.Logger) ([]grpc.Dial
 		options = append(options, grpc.WithTransportCredentials(clientCredentials{credentials.NewTLS(nil), source, c.ServerName}))
 	}
 	if c.TokenFile != "" {
-		if !encrypted && !private(address) {
+		if !encrypted && !isPrivate(address) {
 			return nil, fmt.Errorf("--runner-token-file would be sent to %s without encryption: secure the connection with --runner-ca", address)
 		}
 		t := token{file: c.TokenFile, encrypted: encrypted}
@@ -45,8 +45,8 @@ func (c *ClientFlags) DialOptions(address string, log *slog.Logger) ([]grpc.Dial
 	return options, nil
 }
 
-// private reports whether a connection stays on this machine, or goes through a Kubernetes API server, which encrypts it.
-func private(address string) bool {
+// isPrivate reports whether a connection stays on this machine, or goes through a Kubernetes API server, which encrypts it.
+func isPrivate(address string) bool {
 	for _, scheme := range []string{"unix:", "unix-abstract:", "kube:"} {
 		if strings.HasPrefix(address, scheme) {
 			return true
@@ -84,14 +84,14 @@ func (c clientCredentials) ClientHandshake(ctx context.Context, authority string
 	if err != nil {
 		return nil, nil, explainToClient(err)
 	}
-	return explained{secured}, info, nil
+	return explainedConn{secured}, info, nil
 }
 
-// explained is a connection to a server. In TLS 1.3, a client learns only after the handshake that the server has rejected its
+// explainedConn is a connection to a server. In TLS 1.3, a client learns only after the handshake that the server has rejected its
 // certificate, from an error of the first read.
-type explained struct{ net.Conn }
+type explainedConn struct{ net.Conn }
 
-func (c explained) Read(b []byte) (int, error) {
+func (c explainedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
@@ -103,16 +103,16 @@ func explainToClient(err error) error {
 	return explain(err, "function runner", "client certificate", "--runner-ca")
 }
 
-// lastWords is the time limit for reading the alert of a server that has closed the connection.
-const lastWords = time.Second
+// alertTimeout is the time limit for reading the alert of a server that has closed the connection.
+const alertTimeout = time.Second
 
-func (c explained) Write(b []byte) (int, error) {
+func (c explainedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if err == nil {
 		return n, nil
 	}
 	// The alert that the server sent before it closed the connection can still be read.
-	if c.SetReadDeadline(time.Now().Add(lastWords)) == nil {
+	if c.SetReadDeadline(time.Now().Add(alertTimeout)) == nil {
 		if _, cause := c.Read(make([]byte, 1)); isRefusal(cause) {
 			return n, cause
 		}

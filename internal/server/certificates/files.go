@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// reread is the minimum interval between two reads of the files.
-const reread = time.Second
+// minReloadInterval is the minimum interval between two reads of the files.
+const minReloadInterval = time.Second
 
 // Files are the PEM files of one side of a connection.
 type Files struct {
@@ -39,9 +39,9 @@ type contents struct {
 // source holds the contents of files. It reads the files again for a new connection, at most once a second. If they are invalid, it keeps
 // the previous contents, because the key of a certificate may be written later than the certificate. Safe for concurrent use.
 type source struct {
-	files Files
-	log   *slog.Logger
-	pause time.Duration
+	files    Files
+	log      *slog.Logger
+	interval time.Duration
 	// reloaded is called after each read. err is the reason why the files are invalid. May be nil.
 	reloaded func(changed bool, err error)
 
@@ -53,7 +53,7 @@ type source struct {
 
 // newSource reads the files. An error names the invalid file.
 func newSource(files Files, log *slog.Logger) (*source, error) {
-	s := &source{files: files, log: log, pause: reread, read: time.Now()}
+	s := &source{files: files, log: log, interval: minReloadInterval, read: time.Now()}
 	var err error
 	s.last, err = load(files, contents{})
 	return s, err
@@ -63,13 +63,13 @@ func newSource(files Files, log *slog.Logger) (*source, error) {
 func (s *source) current() contents {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.read) < s.pause {
+	if time.Since(s.read) < s.interval {
 		return s.last
 	}
 	s.read = time.Now()
 	next, err := load(s.files, s.last)
 	if s.reloaded != nil {
-		s.reloaded(err == nil && !same(next.raw, s.last.raw), err)
+		s.reloaded(err == nil && !equal(next.raw, s.last.raw), err)
 	}
 	if err != nil {
 		if s.problem != err.Error() {
@@ -78,7 +78,7 @@ func (s *source) current() contents {
 		s.problem = err.Error()
 		return s.last
 	}
-	if s.problem != "" || !same(next.raw, s.last.raw) {
+	if s.problem != "" || !equal(next.raw, s.last.raw) {
 		s.log.Info("reloaded certificates", "certificate", s.files.Certificate, "authorities", s.files.Authorities)
 	}
 	s.last, s.problem = next, ""
@@ -98,7 +98,7 @@ func load(files Files, before contents) (contents, error) {
 		}
 		c.raw[i] = text
 	}
-	if same(c.raw, before.raw) {
+	if equal(c.raw, before.raw) {
 		return before, nil
 	}
 	if files.Certificate != "" {
@@ -119,6 +119,6 @@ func load(files Files, before contents) (contents, error) {
 
 var errNoCertificate = errors.New("the file has no certificate in PEM format")
 
-func same(a, b [3][]byte) bool {
+func equal(a, b [3][]byte) bool {
 	return bytes.Equal(a[0], b[0]) && bytes.Equal(a[1], b[1]) && bytes.Equal(a[2], b[2])
 }

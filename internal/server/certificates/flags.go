@@ -37,7 +37,7 @@ func (s *ServerFlags) Enabled() bool { return s.Files.Certificate != "" }
 // Problems returns the errors in the flags, except for an invalid port number. Nil elements are not errors.
 func (s *ServerFlags) Problems() []error {
 	problems := []error{
-		paired(s.Files, "tls-cert-file", "tls-key-file"),
+		checkPair(s.Files, "tls-cert-file", "tls-key-file"),
 		flags.That(s.MinVersion == "1.2" || s.MinVersion == "1.3", "tls-min-version", s.MinVersion, "1.2 or 1.3"),
 	}
 	if s.Files.Authorities != "" && !s.Enabled() {
@@ -74,7 +74,7 @@ func (c *ClientFlags) AddTo(set *pflag.FlagSet) {
 
 // Problems returns the errors in the flags. Nil elements are not errors. Without a function runner, it is an error to set any of them.
 func (c *ClientFlags) Problems(runner bool) []error {
-	problems := []error{paired(c.Files, "runner-cert", "runner-key")}
+	problems := []error{checkPair(c.Files, "runner-cert", "runner-key")}
 	switch {
 	case !runner && *c != (ClientFlags{}):
 		problems = append(problems, errors.New("--runner-ca, --runner-cert, --runner-key, --runner-server-name and --runner-token-file need a function runner: name it with --runner"))
@@ -86,7 +86,7 @@ func (c *ClientFlags) Problems(runner bool) []error {
 	return problems
 }
 
-func paired(files Files, certificate, key string) error {
+func checkPair(files Files, certificate, key string) error {
 	switch {
 	case files.Certificate != "" && files.Key == "":
 		return errors.New("--" + certificate + " needs --" + key)

@@ -27,25 +27,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // address is the address that server certificates must contain.
 const address = "127.0.0.1"
 
-// logged is a log in memory. Safe for concurrent use.
-type logged struct {
+// logBuffer is a log in memory. Safe for concurrent use.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *logged) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *logged) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-func (l *logged) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
+func (l *logBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
 // authorities writes the certificate of an authority to a file, and returns its path.
 func authorities(t *testing.T, a *certificatestest.Authority) string {
@@ -81,8 +81,8 @@ func serve(t *testing.T, s *Server) string {
 	return listener.Addr().String()
 }
 
-// ask opens a connection and checks the server's health once.
-func ask(ctx context.Context, t *testing.T, address string, f ClientFlags) error {
+// checkHealth opens a connection and checks the server's health once.
+func checkHealth(ctx context.Context, t *testing.T, address string, f ClientFlags) error {
 	t.Helper()
 	options, err := f.DialOptions(address, slog.New(slog.DiscardHandler))
 	if err != nil {

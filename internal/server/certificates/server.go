@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// logPause is the minimum time between two log lines about rejected clients, because unauthenticated clients can cause such lines.
-const logPause = time.Second
+// minLogInterval is the minimum time between two log lines about rejected clients, because unauthenticated clients can cause such lines.
+const minLogInterval = time.Second
 
 // Server secures the connections of a server. Safe for concurrent use.
 type Server struct {
@@ -26,7 +26,7 @@ type Server struct {
 	minVersion uint16
 	optional   bool
 	log        *slog.Logger
-	seldom     rate.Sometimes
+	logLimit   rate.Sometimes
 	refused    metric.Int64Counter
 }
 
@@ -39,7 +39,7 @@ func NewServer(f ServerFlags, optional bool, log *slog.Logger) (*Server, error) 
 	}
 	return &Server{
 		source: source, minVersion: f.minVersion(), optional: optional, log: log,
-		seldom: rate.Sometimes{First: 1, Interval: logPause},
+		logLimit: rate.Sometimes{First: 1, Interval: minLogInterval},
 	}, nil
 }
 
@@ -124,5 +124,5 @@ func (s *Server) refuse(client net.Addr, err error) {
 	if s.refused != nil {
 		s.refused.Add(context.Background(), 1) //nolint:forbidigo // a connection has no context
 	}
-	s.seldom.Do(func() { s.log.Warn("TLS handshake failed", "client", client.String(), "err", err) })
+	s.logLimit.Do(func() { s.log.Warn("TLS handshake failed", "client", client.String(), "err", err) })
 }

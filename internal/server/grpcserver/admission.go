@@ -41,8 +41,8 @@ type admission struct {
 	budget  *middleware.Budget
 	reading *peerQueues
 	weigh   func(proto.Message) int64
-	// within is the maximum duration of reading a request.
-	within time.Duration
+	// readTimeout is the maximum duration of reading a request.
+	readTimeout time.Duration
 }
 
 // newAdmission limits the requests being read to half of the budget in addition to the budget, but at least four, so that one
@@ -102,10 +102,10 @@ func (a *admission) read(ctx context.Context, request any, decode func(any) erro
 		return a.status(err)
 	}
 	defer leave()
-	inTime := CutOff(ctx, a.within)
+	inTime := CutOff(ctx, a.readTimeout)
 	err = decode(request)
 	if !inTime() {
-		return TooSlow("the request did not arrive", a.within)
+		return TooSlow("the request did not arrive", a.readTimeout)
 	}
 	if err != nil {
 		return err

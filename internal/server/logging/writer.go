@@ -12,33 +12,33 @@ import (
 const (
 	// maxPending is the size in bytes of the buffer above which Write blocks.
 	maxPending = 1 << 20
-	// keptSpace is the maximum size in bytes of a buffer that is reused.
-	keptSpace = 64 << 10
-	// pause is the minimum interval between two writes. Each write to the pipe of a container's log wakes two processes that collect
+	// maxReusedBuffer is the maximum size in bytes of a buffer that is reused.
+	maxReusedBuffer = 64 << 10
+	// writeInterval is the minimum interval between two writes. Each write to the pipe of a container's log wakes two processes that collect
 	// the log. Under load, that takes more CPU time than the rest of a call in a function runner.
-	pause = 50 * time.Millisecond
+	writeInterval = 50 * time.Millisecond
 )
 
 // Writer is a buffered, asynchronous writer for a log, so that a call does not wait for its log line to be written. It writes a line at
 // once if the previous write was at least 50 milliseconds ago. Otherwise it collects lines until then. Safe for concurrent use.
 type Writer struct {
 	to io.Writer
-	// more signals that pending is not empty. closing is closed by Close.
-	more, closing chan struct{}
-	writing       sync.WaitGroup
+	// filled signals that pending is not empty. closing is closed by Close.
+	filled, closing chan struct{}
+	writing         sync.WaitGroup
 
 	// mu guards the following fields. It is not held during writes, except for writes after Close.
 	mu      sync.Mutex
 	pending []byte
-	// less signals that pending has been emptied.
-	less   sync.Cond
-	closed bool
+	// emptied signals that pending has been emptied.
+	emptied sync.Cond
+	closed  bool
 }
 
 // NewWriter returns a writer to w. The caller must close it.
 func NewWriter(w io.Writer) *Writer {
-	l := &Writer{to: w, more: make(chan struct{}, 1), closing: make(chan struct{})}
-	l.less.L = &l.mu
+	l := &Writer{to: w, filled: make(chan struct{}, 1), closing: make(chan struct{})}
+	l.emptied.L = &l.mu
 	l.writing.Go(l.run)
 	return l
 }
@@ -49,14 +49,14 @@ func (l *Writer) Write(lines []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.pending) > maxPending && !l.closed {
-		l.less.Wait()
+		l.emptied.Wait()
 	}
 	if l.closed {
 		return l.to.Write(lines)
 	}
 	l.pending = append(l.pending, lines...)
 	select {
-	case l.more <- struct{}{}:
+	case l.filled <- struct{}{}:
 	default:
 	}
 	return len(lines), nil
@@ -68,7 +68,7 @@ func (l *Writer) Close() {
 	if !l.closed {
 		l.closed = true
 		close(l.closing)
-		l.less.Broadcast()
+		l.emptied.Broadcast()
 	}
 	l.mu.Unlock()
 	l.writing.Wait()
@@ -78,20 +78,20 @@ func (l *Writer) run() {
 	var lines []byte
 	for open := true; open; {
 		select {
-		case <-l.more:
+		case <-l.filled:
 		case <-l.closing:
 			open = false
 		}
 		l.mu.Lock()
 		lines, l.pending = l.pending, lines[:0]
-		l.less.Broadcast()
+		l.emptied.Broadcast()
 		l.mu.Unlock()
 		_, _ = l.to.Write(lines)
-		if cap(lines) > keptSpace {
+		if cap(lines) > maxReusedBuffer {
 			lines = nil
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(writeInterval):
 		case <-l.closing:
 		}
 	}
