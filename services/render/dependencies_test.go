@@ -31,7 +31,7 @@ func TestLinksNoFunctions(t *testing.T) {
 	}
 }
 
-// Direct requirements of a module are downloaded by everybody who imports it.
+// The go command downloads the direct requirements of a module for all programs that import it.
 func TestRequiresNoFunctions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../go.mod")

@@ -103,7 +103,7 @@ func TestSilentCallsAreCutOffEarlier(t *testing.T) {
 }
 
 // Slow clients cannot block probes.
-func TestNewestProbesAreAnswered(t *testing.T) {
+func TestNewProbesEvictSlowOnes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startWith(t, Options{})

@@ -15,7 +15,7 @@ import (
 )
 
 // peerQueues limits how many calls are read at a time and how many wait, first come, first served. The limit of one peer leaves
-// places for other peers, however slowly the peer sends.
+// capacity for other peers, however slowly the peer sends.
 type peerQueues struct {
 	// readers and waiting are the limits of one peer.
 	readers, waiting int
@@ -79,7 +79,7 @@ func (q *peerQueues) arrive(ctx context.Context) (own *peerQueue, depart func(),
 	defer q.mu.Unlock()
 	own = q.peers[host]
 	// Count a peer's calls here, before they enter the peer's gate, so that calls that the gate will reject do not take the
-	// places of other peers.
+	// capacity of other peers.
 	if own != nil && own.count == q.readers+q.waiting || q.count == q.readers+q.waiting+reservedForOthers(q.readers)+reservedForOthers(q.waiting) {
 		return nil, nil, &evaluation.BusyError{Running: q.readers, Waiting: q.waiting}
 	}

@@ -20,8 +20,8 @@ func by(ctx context.Context, port int, host ...byte) context.Context {
 	return peer.NewContext(ctx, &peer.Peer{Addr: &net.TCPAddr{IP: host, Port: port}})
 }
 
-// While one peer uses all its places for reading and waiting, calls of another peer are read.
-func TestPeerQueuesLeavePlacesToOtherPeers(t *testing.T) {
+// While one peer is at its limits for reading and waiting, calls of another peer are read.
+func TestPeerQueuesLeaveCapacityToOtherPeers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const readers, waiting = 4, 8
@@ -90,8 +90,8 @@ func TestPeerQueuesLimitAllPeers(t *testing.T) {
 	})
 }
 
-// A burst of calls of one peer, which arrive before any of them has entered or been rejected, leaves places for another peer.
-func TestBurstLeavesPlacesToOtherPeers(t *testing.T) {
+// A burst of calls of one peer, which arrive before any of them has entered or been rejected, leaves capacity for another peer.
+func TestBurstLeavesCapacityToOtherPeers(t *testing.T) {
 	t.Parallel()
 	const readers, waiting = 4, 8
 	queues := newPeerQueues(readers, waiting)

@@ -297,18 +297,18 @@ func TestShutdownLingers(t *testing.T) {
 }
 
 // The last server skips Linger but still waits for running calls.
-func TestShutdownOfTheLast(t *testing.T) {
+func TestShutdownOfLastServerSkipsLinger(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		last   func(ctx context.Context) bool
 		linger time.Duration
 		want   time.Duration
 	}{
-		"last":          {func(context.Context) bool { return true }, 3 * time.Second, 0},
-		"not the last":  {func(context.Context) bool { return false }, 3 * time.Second, 3 * time.Second},
-		"known late":    {func(context.Context) bool { time.Sleep(time.Second); return true }, 3 * time.Second, time.Second},
-		"never known":   {func(ctx context.Context) bool { <-ctx.Done(); return false }, 3 * time.Second, 3 * time.Second},
-		"without delay": {func(context.Context) bool { panic("nobody needs to know") }, 0, 0},
+		"last":         {func(context.Context) bool { return true }, 3 * time.Second, 0},
+		"not the last": {func(context.Context) bool { return false }, 3 * time.Second, 3 * time.Second},
+		"slow answer":  {func(context.Context) bool { time.Sleep(time.Second); return true }, 3 * time.Second, time.Second},
+		"no answer":    {func(ctx context.Context) bool { <-ctx.Done(); return false }, 3 * time.Second, 3 * time.Second},
+		"no linger":    {func(context.Context) bool { panic("Last must not be called") }, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -49,7 +49,7 @@ func TestSlowSendersAreCutOff(t *testing.T) {
 }
 
 // After its request has been read in time, a call may run for longer.
-func TestCallsThatRunAreNotCutOff(t *testing.T) {
+func TestRunningCallsAreNotCutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := startWith(t, Options{Budget: middleware.NewBudget(1, 10)})

@@ -270,7 +270,7 @@ func TestApplyDuringOneEvent(t *testing.T) {
 }
 
 // Undoing Apply's changes keeps what another process has written to a file since.
-func TestApplyIsTakenBackAround(t *testing.T) {
+func TestApplyUndoKeepsConcurrentChanges(t *testing.T) {
 	t.Parallel()
 	for incident := range incidents {
 		for _, first := range []event{{}, {"create a.yaml", "not allowed", ""}, {"exchange a.yaml", "busy", ""}, {"exchange a.yaml", "unsupported", ""}} {

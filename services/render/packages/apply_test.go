@@ -38,7 +38,7 @@ func readAll(t *testing.T, d *packages.Dir, content string, paths ...string) []p
 
 // A file that changed between ReadFile and Apply is an error before anything is written. A file replaced by one with the same
 // content is not.
-func TestApplyRefusesWhatChanged(t *testing.T) {
+func TestApplyFailsAfterConcurrentChange(t *testing.T) {
 	t.Parallel()
 	write := func(t *testing.T, file, content string) {
 		t.Helper()
@@ -117,7 +117,7 @@ func TestApplyRefusesWhatChanged(t *testing.T) {
 }
 
 // Apply rejects paths in .git directories, whether direct or through a link.
-func TestApplyLeavesGitAlone(t *testing.T) {
+func TestApplyRejectsGitDirectories(t *testing.T) {
 	t.Parallel()
 	for _, p := range []string{".git/config", "sub/.GIT/hooks/x.yaml", "git~1/config", ".git./config", "link.yaml"} {
 		dir := t.TempDir()
@@ -155,7 +155,7 @@ func TestApplyTwice(t *testing.T) {
 	}
 }
 
-func TestApplyRefusesOneFileTwice(t *testing.T) {
+func TestApplyFailsForTwoChangesOfOneFile(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		link    func(dir string) error
@@ -330,7 +330,7 @@ func TestApplyKeepsTheOwner(t *testing.T) {
 }
 
 // Apply detects a change that leaves a file's size and modification time as they were.
-func TestApplyFindsChangesWithOldTimes(t *testing.T) {
+func TestApplyDetectsChangesWithOldTimes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	old := time.Now().Add(-time.Hour)
