@@ -99,11 +99,11 @@ SPDX-License-Identifier: Apache-2.0
 {{- end -}}
 {{- end }}
 
-{{- /* Fails if the namespace of the function pods is the release's own, or another one than before. */ -}}
+{{- /* Fails if the namespace of the function pods is the release's own, or if an upgrade changes it. */ -}}
 {{- define "krmfn.checkNamespace" -}}
 {{- $name := .Values.functionNamespace.name -}}
 {{- if eq $name .Release.Namespace -}}
-{{- /* What is enforced there would hold for everything in it, and Roles of the same name would collide. */ -}}
+{{- /* The Pod Security Standard, quota and policies of the namespace would apply to krmfn's own pods, and Roles with the same names would conflict. */ -}}
 {{- fail (printf "functionNamespace.name is %s, the release's own namespace: give function pods a namespace to themselves" $name) }}
 {{- end -}}
 {{- if .Release.IsUpgrade -}}
@@ -111,14 +111,14 @@ SPDX-License-Identifier: Apache-2.0
 {{- range .command -}}
 {{- $before := trimPrefix "--pod-namespace=" . -}}
 {{- if and (hasPrefix "--pod-namespace=" .) (ne $before $name) -}}
-{{- fail (printf "functionNamespace.name is %s, but this release has its function pods in %s: the namespace cannot be changed by an upgrade, as the pods there would be left behind; keep the name, or uninstall the release and install it anew" $name $before) }}
+{{- fail (printf "functionNamespace.name is %s, but this release has its function pods in %s: the namespace cannot be changed by an upgrade, because the pods there would remain; keep the name, or uninstall the release and install it again" $name $before) }}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
 
-{{- /* Fails if nodes resolve tags although the image policy judges digests. */ -}}
+{{- /* Fails if nodes resolve tags and the image policy has rules about digests. */ -}}
 {{- define "krmfn.checkImageForm" -}}
 {{- if eq .pods.imageForm "reference" -}}
 {{- $bypassed := list -}}

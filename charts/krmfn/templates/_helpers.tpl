@@ -3,7 +3,7 @@ Copyright The krmfn Authors
 SPDX-License-Identifier: Apache-2.0
 */ -}}
 
-{{- /* Name of the ConfigMap with the template of function pods; empty where there is none. */ -}}
+{{- /* Name of the ConfigMap with the template of function pods; empty for the built-in template. */ -}}
 {{- define "krmfn.functionPodTemplate" -}}
 {{- with .Values.functionPodTemplate -}}
 {{- .name | default (ternary "krmfn-function-pod-template" "" (not (empty .pod))) }}
@@ -11,9 +11,9 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 
 {{- /*
-Number of replicas of the Deployment function-runner while it is not this release's, such as Porch's, or still has pods from that time; otherwise
-empty. A takeover keeps that number: Kubernetes would also start more of the old pods, and two of Porch's function runners delete each other's
-function pods.
+Number of replicas of the Deployment function-runner if it belongs to Porch or another release, or still has pods of its previous owner; otherwise
+empty. A takeover keeps that number. With a higher one, Kubernetes would also start more of the old pods, and two of Porch's function runners
+delete each other's function pods.
 */ -}}
 {{- define "krmfn.foreignReplicas" -}}
 {{- with lookup "apps/v1" "Deployment" .Release.Namespace "function-runner" -}}
@@ -33,7 +33,7 @@ function pods.
 {{- .Values.pods.tls.existingSecret | default "function-pod-ca" }}
 {{- end }}
 
-{{- /* Whether the function runner creates that authority: "true" or "". */ -}}
+{{- /* "true" if the function runner creates that authority, otherwise "". */ -}}
 {{- define "krmfn.ownPodAuthority" -}}
 {{- with .Values.pods.tls -}}
 {{- if and (not .existingSecret) (or (eq .mode "always") (and (eq .mode "auto") (not (include "krmfn.functionPodTemplate" $)))) -}}
@@ -42,13 +42,13 @@ true
 {{- end }}
 {{- end }}
 
-{{- /* Flags of logs, the same for all. */ -}}
+{{- /* Log flags of all components. */ -}}
 {{- define "krmfn.logFlags" -}}
 - --log-level={{ int64 .Values.logLevel }}
 - --log-format={{ .Values.logFormat }}
 {{- end }}
 
-{{- /* Flags of servers: what messages may be, how they end, and what their logs may quote. */ -}}
+{{- /* Server flags: message sizes, shutdown, and log content. */ -}}
 {{- define "krmfn.serverFlags" -}}
 - --log-failure-reasons={{ .Values.logFailureReasons }}
 - --max-request-body-size={{ int64 .Values.maxRequestBodySize }}
@@ -57,7 +57,7 @@ true
 - --drain-timeout={{ .Values.drainTimeout }}
 {{- end }}
 
-{{- /* User of the pods that function runners and the image warmer make: nobody or assigned. */ -}}
+{{- /* User of the pods that function runners and the image warmer create: nobody or assigned. */ -}}
 {{- define "krmfn.functionPodUser" -}}
 {{- if ne .Values.pods.user "auto" -}}
 {{- .Values.pods.user }}
@@ -66,14 +66,14 @@ true
 {{- end }}
 {{- end }}
 
-{{- /* Whether there is anything for the image warmer to do. */ -}}
+{{- /* "true" if the image warmer has images to look up, otherwise "". */ -}}
 {{- define "krmfn.warms" -}}
 {{- with .Values.imageWarmer }}
 {{- if and .enabled (or .images .functionConfigs $.Values.functions) }}true{{ end }}
 {{- end }}
 {{- end }}
 
-{{- /* Annotations of what runs before the release is uninstalled: include "krmfn.uninstallHook" WEIGHT. */ -}}
+{{- /* Annotations of pre-delete hooks: include "krmfn.uninstallHook" WEIGHT. */ -}}
 {{- define "krmfn.uninstallHook" -}}
 helm.sh/hook: pre-delete
 helm.sh/hook-weight: {{ . | quote }}

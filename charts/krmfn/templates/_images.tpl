@@ -11,14 +11,14 @@ SPDX-License-Identifier: Apache-2.0
 {{- $own := get $image.overrides $name | default dict -}}
 {{- $repository := $own.repository | default (printf "%s/%s" $image.registry $name) -}}
 {{- with $root.Values.global.imageRegistry -}}
-{{- /* What stands before the first slash is a host if it has a dot or a port, as Docker has it. */ -}}
+{{- /* As in Docker, the part before the first slash is a host if it contains a dot or a port. */ -}}
 {{- $repository = regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $repository "" | printf "%s/%s" . -}}
 {{- end -}}
 {{- $tag := $own.tag | default (get $image.tags $name) | default $image.tag | default $root.Chart.AppVersion -}}
 {{- with $own.digest -}}
 {{- $tag = printf "%s@%s" (regexReplaceAll "@.*" $tag "") . -}}
 {{- end -}}
-{{- /* The digest of a release belongs to the tag that it was released with, and to no other. */ -}}
+{{- /* The digest of a release is valid only for the tag that it was released with. */ -}}
 {{- with get $image.digests $name -}}
 {{- if eq $tag (regexReplaceAll "@.*" . "") -}}
 {{- $tag = . -}}
@@ -36,7 +36,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- uniq $names | toJson }}
 {{- end }}
 
-{{- /* Flags that name the pull secrets of what runs in the function namespace. */ -}}
+{{- /* Flags for the pull secrets of pods in the function namespace. */ -}}
 {{- define "krmfn.pullSecretFlags" -}}
 {{- range include "krmfn.pullSecrets" . | fromJsonArray }}
 - --image-pull-secret={{ . }}

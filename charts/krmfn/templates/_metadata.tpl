@@ -4,8 +4,8 @@ SPDX-License-Identifier: Apache-2.0
 */ -}}
 
 {{- /*
-Labels: include "krmfn.labelsOf" (list . OWN GIVEN), OWN and GIVEN maps. Own labels win over given ones, as selectors depend on them.
-The component is the folder of the template.
+Labels: include "krmfn.labelsOf" (list . OWN GIVEN), where OWN and GIVEN are maps. OWN takes precedence, because selectors depend on it.
+The component label is the name of the template's folder.
 */ -}}
 {{- define "krmfn.labelsOf" -}}
 {{- $root := index . 0 -}}
@@ -20,12 +20,12 @@ The component is the folder of the template.
 {{- toYaml (merge (dict) (index . 1) $standard (index . 2) $root.Values.commonLabels) }}
 {{- end }}
 
-{{- /* Labels of an object that has none of its own. */ -}}
+{{- /* Labels of an object without labels of its component. */ -}}
 {{- define "krmfn.labels" -}}
 {{- include "krmfn.labelsOf" (list . dict dict) }}
 {{- end }}
 
-{{- /* The field annotations, or nothing: include "krmfn.annotations" (list OWN GIVEN). Own annotations win. */ -}}
+{{- /* The field annotations, or nothing: include "krmfn.annotations" (list OWN GIVEN). OWN takes precedence. */ -}}
 {{- define "krmfn.annotations" -}}
 {{- with merge (dict) (index . 0) (index . 1) -}}
 annotations:
@@ -33,7 +33,7 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{- /* Annotations, as JSON, of the objects whose names are those of Porch's own manifests. */ -}}
+{{- /* Annotations, as JSON, of the objects that have the same names as objects in Porch's manifests. */ -}}
 {{- define "krmfn.kept" -}}
 {{- if .Values.keepPorchObjects -}}
 {"helm.sh/resource-policy": "keep"}
@@ -43,8 +43,8 @@ annotations:
 {{- end }}
 
 {{- /*
-A list of the entries of two lists, in which those of the second replace those of the first with the same KEY:
-include "krmfn.entries" (list KEY OWN GIVEN). Of entries of one list with the same KEY, the last counts.
+Merges two lists of entries: include "krmfn.entries" (list KEY OWN GIVEN). An entry of GIVEN replaces the entry of OWN with the same KEY. Within
+one list, the last entry with a KEY is used.
 */ -}}
 {{- define "krmfn.entries" -}}
 {{- $key := index . 0 -}}

@@ -3,7 +3,7 @@ Copyright The krmfn Authors
 SPDX-License-Identifier: Apache-2.0
 */ -}}
 
-{{- /* Ports of a rule, those of the mesh included: include "krmfn.policyPorts" (list . PORT). */ -}}
+{{- /* Ports of a rule, including the ports of the service mesh: include "krmfn.policyPorts" (list . PORT). */ -}}
 {{- define "krmfn.policyPorts" -}}
 {{- range concat (list (index . 1)) (index . 0).Values.networkPolicy.meshPorts }}
 - port: {{ int64 . }}
@@ -11,7 +11,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- end }}
 
-{{- /* Rule that lets monitoring read metrics; empty where nobody may. */ -}}
+{{- /* Rule that lets monitoring read metrics; empty if networkPolicy.metricsReaders is empty. */ -}}
 {{- define "krmfn.metricsRule" -}}
 {{- with .Values.networkPolicy.metricsReaders -}}
 - from:
@@ -21,7 +21,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- end }}
 
-{{- /* Rule that lets pods look up names. Policies see the ports of DNS pods, which OpenShift's have at 5353. */ -}}
+{{- /* Rule that lets pods query DNS. A policy applies to the ports of the DNS pods, which is 5353 on OpenShift. */ -}}
 {{- define "krmfn.dnsRule" -}}
 {{- with .Values.networkPolicy.dnsServers -}}
 - to:
@@ -36,7 +36,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- end }}
 
-{{- /* Peer: pods of the release's namespace that ask to be callers. Whoever makes pods there is trusted. */ -}}
+{{- /* Peer: pods in the release's namespace with the caller label. Users who can create pods there are trusted. */ -}}
 {{- define "krmfn.clientPeer" -}}
 - podSelector:
     matchLabels:
@@ -48,14 +48,14 @@ SPDX-License-Identifier: Apache-2.0
 policyTypes: {{ ternary "[Ingress, Egress]" "[Ingress]" .Values.networkPolicy.restrictEgress }}
 {{- end }}
 
-{{- /* Field egress of the chart's own pods; empty where it is not restricted: include "krmfn.policyEgress" (list . RULES). */ -}}
+{{- /* Field egress of the chart's own pods; empty if egress is not restricted: include "krmfn.policyEgress" (list . RULES). */ -}}
 {{- define "krmfn.policyEgress" -}}
 {{- $root := index . 0 -}}
 {{- with $root.Values.networkPolicy -}}
 {{- if .restrictEgress -}}
 egress:
   {{- with include "krmfn.dnsRule" $root }}{{ . | nindent 2 }}{{ end }}
-  # The API server, which has addresses outside of the cluster, and registries.
+  # The API server, whose addresses are outside of the cluster, and registries.
   - ports:
       - port: 443
         protocol: TCP
@@ -67,7 +67,7 @@ egress:
 {{- end }}
 {{- end }}
 
-{{- /* Whether a list of peers has addresses. */ -}}
+{{- /* "true" if a list of peers has an ipBlock, otherwise "". */ -}}
 {{- define "krmfn.hasAddresses" -}}
 {{- range . -}}
 {{- if hasKey . "ipBlock" }}true{{ end -}}

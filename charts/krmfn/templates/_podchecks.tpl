@@ -3,7 +3,7 @@ Copyright The krmfn Authors
 SPDX-License-Identifier: Apache-2.0
 */ -}}
 
-{{- /* Fails if values of a component would make pods, or their Deployment, that Kubernetes refuses. */ -}}
+{{- /* Fails if Kubernetes would reject the pods or the Deployment that the values of a component configure. */ -}}
 {{- define "krmfn.checkPods" -}}
 {{- $components := list (list "" .Values (include "krmfn.functionRunnerVolumes" .)) -}}
 {{- if .Values.podJanitor.enabled -}}
@@ -55,7 +55,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end -}}
 {{- end }}
 
-{{- /* A quantity of Kubernetes as a number. */ -}}
+{{- /* Converts a Kubernetes quantity to a number. */ -}}
 {{- define "krmfn.quantity" -}}
 {{- $text := toString . -}}
 {{- $number := regexFind "^[0-9.]+([eE][-+]?[0-9]+)?" $text -}}

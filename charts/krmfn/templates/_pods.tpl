@@ -22,7 +22,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- include "krmfn.serviceAccount" (list "image-warmer" "imageWarmer.serviceAccount" .Values.imageWarmer.serviceAccount) }}
 {{- end }}
 
-{{- /* Security context of all pods that the chart makes. */ -}}
+{{- /* Security context of all pods that the chart creates. */ -}}
 {{- define "krmfn.podSecurity" -}}
 {{- toYaml .Values.podSecurityContext }}
 {{- end }}
@@ -32,7 +32,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- toYaml .Values.securityContext }}
 {{- end }}
 
-{{- /* Where the pods of a component run, and with which pull secrets: include "krmfn.placement" (list . COMPONENT). */ -}}
+{{- /* Scheduling fields and pull secrets of the pods of a component: include "krmfn.placement" (list . COMPONENT). */ -}}
 {{- define "krmfn.placement" -}}
 {{- with include "krmfn.pullSecrets" (index . 0) | fromJsonArray }}
 imagePullSecrets:
@@ -74,7 +74,7 @@ priorityClassName: {{ . | quote }}
 {{- end }}
 {{- end }}
 
-{{- /* Update strategy of a Deployment. The default of rollingUpdate stays in the values where the type is another one. */ -}}
+{{- /* Update strategy of a Deployment. Omits rollingUpdate for other types, because the values still contain its default. */ -}}
 {{- define "krmfn.strategy" -}}
 {{- if eq .type "Recreate" -}}
 type: Recreate
@@ -94,7 +94,7 @@ selector:
     app: {{ index . 1 }}
 {{- end }}
 
-{{- /* Variables of servers that send telemetry to Prometheus, and more: include "krmfn.env" (list NAME GIVEN MORE), MORE a list. */ -}}
+{{- /* Environment variables of servers, including those for Prometheus: include "krmfn.env" (list NAME GIVEN MORE), where MORE is a list. */ -}}
 {{- define "krmfn.env" -}}
 {{- $own := index . 2 -}}
 {{- range $name, $value := dict

@@ -3,14 +3,14 @@ Copyright The krmfn Authors
 SPDX-License-Identifier: Apache-2.0
 */ -}}
 
-{{- /* Whether credentials or authorities of private registries are given. */ -}}
+{{- /* "true" if credentials or certificate authorities of private registries are configured, otherwise "". */ -}}
 {{- define "krmfn.privateRegistries" -}}
 {{- with .Values.privateRegistries }}
 {{- if or .credentialsSecret .caSecret }}true{{ end }}
 {{- end }}
 {{- end }}
 
-{{- /* Flags, mounts and volumes of private registries, the same for all who ask registries. */ -}}
+{{- /* Flags, mounts and volumes for private registries, for all components that query registries. */ -}}
 {{- define "krmfn.registryFlags" -}}
 {{- with .Values.privateRegistries }}
 {{- if .credentialsSecret }}
@@ -43,7 +43,7 @@ SPDX-License-Identifier: Apache-2.0
     secretName: {{ .credentialsSecret | quote }}
     items:
       - {key: .dockerconfigjson, path: .dockerconfigjson}
-      # The name that Docker's own configuration has.
+      # The file name of Docker's configuration.
       - {key: .dockerconfigjson, path: config.json}
 {{- end }}
 {{- if .caSecret }}
@@ -54,7 +54,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- end }}
 
-{{- /* Variables, as a JSON list, of those who have no flags for private registries. */ -}}
+{{- /* Environment variables, as a JSON list, for components without flags for private registries. */ -}}
 {{- define "krmfn.registryEnv" -}}
 {{- $env := list }}
 {{- with .Values.privateRegistries }}
@@ -62,14 +62,14 @@ SPDX-License-Identifier: Apache-2.0
 {{- $env = append $env (dict "name" "DOCKER_CONFIG" "value" "/var/tmp/config-secret") }}
 {{- end }}
 {{- if .caSecret }}
-{{- /* Beside the file with the usual authorities, which is found without it. */}}
+{{- /* Go also loads the file with the system's authorities. */}}
 {{- $env = append $env (dict "name" "SSL_CERT_DIR" "value" "/var/tmp/tls-secret") }}
 {{- end }}
 {{- end }}
 {{- toJson $env }}
 {{- end }}
 
-{{- /* Flags that say what images are, the same for all who look images up. */ -}}
+{{- /* Flags that affect how image names are resolved, for all components that query registries. */ -}}
 {{- define "krmfn.imageFlags" -}}
 - {{ printf "--default-image-prefix=%s" .Values.images.defaultPrefix | quote }}
 {{- range $from, $to := .Values.images.rewrites }}
@@ -77,7 +77,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- end }}
 
-{{- /* The image policy, beside the files that it names. */ -}}
+{{- /* Volume with the image policy and the files that it names. */ -}}
 {{- define "krmfn.imagePolicyVolume" -}}
 {{- with .Values.images }}
 {{- if .policy }}

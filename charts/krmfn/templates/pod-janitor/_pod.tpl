@@ -3,7 +3,7 @@ Copyright The krmfn Authors
 SPDX-License-Identifier: Apache-2.0
 */ -}}
 
-{{- /* Pod of the pod janitor: include "krmfn.podJanitorPod" (list . ACCOUNT ARGS ENV), ARGS and ENV lists. */ -}}
+{{- /* Pod of the pod janitor: include "krmfn.podJanitorPod" (list . ACCOUNT ARGS ENV), where ARGS and ENV are lists. */ -}}
 {{- define "krmfn.podJanitorPod" -}}
 {{- $root := index . 0 -}}
 {{- with $root.Values.podJanitor -}}

@@ -3,12 +3,12 @@ Copyright The krmfn Authors
 SPDX-License-Identifier: Apache-2.0
 */ -}}
 
-{{- /* Name that the certificate of the installation must have. Its holders may call the function runners. */ -}}
+{{- /* DNS name in the certificate of the installation. Clients with this certificate may call the function runners. */ -}}
 {{- define "krmfn.tlsName" -}}
 function-runner.{{ .Release.Namespace }}.svc
 {{- end }}
 
-{{- /* Fails if one value has no effect, or the servers refuse it, without another one. */ -}}
+{{- /* Fails if a value needs another value that is not set. */ -}}
 {{- define "krmfn.checkTLS" -}}
 {{- range list
     (list "clientCertificates" "secret" "clients present certificates only to a server with TLS")
@@ -25,7 +25,7 @@ function-runner.{{ .Release.Namespace }}.svc
 {{- end -}}
 {{- end }}
 
-{{- /* Flags of servers that say how connections are secured, and who may call. */ -}}
+{{- /* Server flags for TLS and authorisation. */ -}}
 {{- define "krmfn.tlsFlags" -}}
 {{- with .Values.tls }}
 {{- if .secret }}
@@ -49,7 +49,7 @@ function-runner.{{ .Release.Namespace }}.svc
 {{- end }}
 {{- end }}
 
-{{- /* Flags of the chart's own clients of its function runners. */ -}}
+{{- /* Flags of the chart's components that call function runners. */ -}}
 {{- define "krmfn.tlsClientFlags" -}}
 {{- if .Values.tls.secret }}
 - --runner-ca=/tls/ca.crt
@@ -76,7 +76,7 @@ function-runner.{{ .Release.Namespace }}.svc
 {{- end }}
 {{- end }}
 
-{{- /* Port that probes ask: include "krmfn.probePort" (list . PORT). A kubelet speaks no TLS. */ -}}
+{{- /* Port for probes: include "krmfn.probePort" (list . PORT). Kubelets do not support TLS in gRPC probes. */ -}}
 {{- define "krmfn.probePort" -}}
 {{- ternary 9448 (index . 1) (not (empty (index . 0).Values.tls.secret)) }}
 {{- end }}
