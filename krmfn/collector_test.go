@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The collector is that of the whole process: this test runs alone.
+// The garbage collector's settings are global, so this test is not parallel.
 func TestSpareCollector(t *testing.T) {
 	percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
 	t.Cleanup(func() {

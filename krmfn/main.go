@@ -24,7 +24,7 @@ import (
 )
 
 func main() {
-	// Functions, and the entrypoint of a container, run beside others of their kind.
+	// Many functions, or entrypoints of containers, run concurrently.
 	if os.Getpid() == 1 || len(os.Args) > 0 && isFunction(os.Args[0]) {
 		collector.Restore()
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The collector is that of the whole process: this test runs alone.
+// The garbage collector's settings are global, so this test is not parallel.
 func TestDelayAndRestore(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })

@@ -94,7 +94,7 @@ func withoutStatus(diff string) string {
 	return kept.String()
 }
 
-// record writes a file of what is expected anew, in the archive too.
+// record updates a file with an expected result, also in the archive.
 func (c *testCase) record(name string, content []byte) error {
 	if err := os.WriteFile(c.expected(name), content, 0o600); err != nil || c.archive == "" {
 		return err

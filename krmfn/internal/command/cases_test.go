@@ -116,7 +116,7 @@ type testCase struct {
 	// KptFails is a field of ours: why kpt fails the case.
 	KptFails string `yaml:"kptFails"`
 
-	// name is that of the directory, or of the archive that is unpacked into one.
+	// name is the name of the directory, or of the archive that read unpacks into a directory.
 	name, archive, dir string
 }
 
@@ -159,7 +159,7 @@ func unpack(file, dir string) error {
 
 func (c *testCase) expected(name string) string { return filepath.Join(c.dir, expectedDir, name) }
 
-// has tells whether the case has a file of what is expected, or of how to get there.
+// has reports whether the case has a file with an expected result or with settings.
 func (c *testCase) has(name string) bool {
 	_, err := os.Stat(c.expected(name))
 	return err == nil

@@ -53,7 +53,7 @@ func TestEngine(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		engines []string
-		// files beside the engines say how these fail.
+		// files configure how the fake engines fail. They are in the directory of the engines.
 		files   []string
 		args    []string
 		environ []string
@@ -119,7 +119,7 @@ func TestEngineFlags(t *testing.T) {
 	}
 }
 
-// On a terminal, what the engine does stands beside the clock, and what it warns of below its function.
+// On a terminal, the engine's progress is next to the clock, and its warnings are below the function.
 func TestEngineOnTerminal(t *testing.T) {
 	t.Parallel()
 	_, environ := machine(t, "docker")

@@ -50,7 +50,7 @@ type invocation struct {
 	environ []string
 	// err, unless nil, gets the standard error.
 	err io.Writer
-	// width makes standard output and standard error terminals of so many columns.
+	// width, unless 0, makes standard output and standard error terminals with this number of columns.
 	width int
 }
 

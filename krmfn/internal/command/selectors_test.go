@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/report"
 )
 
-// Selectors that match no resource are told of once, in words, in results and in JSON; the status stays as kpt has it.
+// krmfn reports selectors that match no resource once in text, results and JSON. The status is the same as kpt's.
 func TestUnmatchedSelectors(t *testing.T) {
 	t.Parallel()
 	kf := strings.Replace(kptfile, "      exclude:\n        - kind: Kptfile\n", `      selectors:

@@ -49,7 +49,7 @@ type Runner struct {
 // socketName is the socket in the runner's directory, which nobody else can enter.
 const socketName = "runner.sock"
 
-// maxSocketPath is how long the path of a socket may be on every system that has them.
+// maxSocketPath is the maximum length of a socket's path that all systems support.
 const maxSocketPath = 103
 
 // Start starts a runner. It outlives ctx, so that calls end before it does; the caller must Close it. Start returns when
@@ -118,7 +118,7 @@ func (r *Runner) Close() error {
 	return errors.Join(<-r.served, os.RemoveAll(r.dir))
 }
 
-// Origin says, for people, that an implementation is that of a curated function.
+// Origin marks implementations of curated functions in reports.
 const Origin = "(curated)"
 
 // install gives every curated function an executable in dir: a link of its name to one program.

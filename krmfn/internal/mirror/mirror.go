@@ -42,7 +42,7 @@ func Open(text string, client *registry.Client) (Target, error) {
 const (
 	// maxBlob is the most bytes of one layer.
 	maxBlob = 16 << 30
-	// attempts is how often it is tried to copy an image. What an attempt has copied is not copied again.
+	// attempts is the maximum number of attempts to copy an image. An attempt skips blobs that an earlier attempt copied.
 	attempts = 3
 	// pause is the time before the second attempt; it doubles with each.
 	pause = time.Second
@@ -51,7 +51,7 @@ const (
 // errNotWritten ends a pull. It must not be mistaken for an answer of the registry that is pulled from.
 var errNotWritten = errors.New("the copy could not be written")
 
-// Has tells whether the copy of an image is there and has a digest. It is false where the target cannot be asked.
+// Has reports whether the target has the image with the digest. It returns false if the target cannot be queried.
 func Has(ctx context.Context, ref, digest string, target Target) bool {
 	there, err := target.digest(ctx, ref)
 	return err == nil && there == digest
@@ -89,7 +89,7 @@ func copyOnce(ctx context.Context, client *registry.Client, ref, digest string, 
 	return err
 }
 
-// isFinal tells whether another attempt would fail, too.
+// isFinal reports whether another attempt would also fail.
 func isFinal(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.As(err, new(*registry.NotFoundError)) || errors.As(err, new(*registry.UnauthorizedError)) ||
 		errors.As(err, new(*registry.ThrottledError)) || errors.As(err, new(*kindError))

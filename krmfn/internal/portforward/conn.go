@@ -22,7 +22,7 @@ const (
 	// maxReason is the most bytes of what the kubelet says about a connection that failed, and reasonTime how long that may take
 	// to come after the connection has ended.
 	maxReason, reasonTime = 4 << 10, time.Second
-	// closeTime is how long a connection may take to end in order.
+	// closeTime limits the orderly shutdown of a connection.
 	closeTime = time.Second
 )
 

@@ -18,7 +18,7 @@ const Form = "[CONTEXT/]NAMESPACE/SERVICE[:PORT]"
 
 // Target names a port of a Service.
 type Target struct {
-	// Context is that of the kubeconfig; empty means the current one.
+	// Context is a context of the kubeconfig; empty means the current context.
 	Context            string
 	Namespace, Service string
 	// Port is the number or the name of a port of the Service. Empty means the only one, else the one named grpc, else 9445.

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// frame is how long a picture of the spinner stands.
+	// frame is the duration of one frame of the spinner.
 	frame = 100 * time.Millisecond
 	// nameColumns keeps times below each other for functions of the catalog.
 	nameColumns = 26
-	// maxStderr is how many lines of a standard error are shown, its last ones.
+	// maxStderr is the maximum number of lines of a function's standard error that are shown. The last lines are shown.
 	maxStderr = 20
 )
 
@@ -34,8 +34,8 @@ type live struct {
 	options Options
 	// finish ends the drawing of the function that runs; nil when none does.
 	finish func()
-	// packages is how many there are, and reached how many of them have begun; functions is how many all packages have, and
-	// begun how many of those have begun.
+	// packages is the number of packages, and reached the number of started ones; functions is the number of functions in all packages,
+	// and begun the number of started ones.
 	packages, reached, functions, begun int
 }
 

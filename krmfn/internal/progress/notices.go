@@ -10,9 +10,9 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 )
 
-// Notices are what happens beside a function while it runs: its image is pulled, a container engine warns. A terminal shows the latest
-// behind the function's clock; elsewhere each is a line. A nil *Notices takes everything and shows nothing. It may be used by any
-// number of goroutines at once.
+// Notices shows events of a running function, such as the pull of its image or a warning of the container engine. A terminal shows the latest
+// event next to the function's clock; other outputs get a line for each. A nil *Notices shows nothing. Notices is safe for
+// concurrent use.
 type Notices struct {
 	mu sync.Mutex
 	// out shows lines at once; nil for a terminal, and before there is a display.

@@ -20,11 +20,11 @@ type plain struct {
 	options Options
 	// where says which package functions run on; empty outside of packages.
 	where string
-	// functions is how many the package has.
+	// functions is the number of functions of the package.
 	functions int
-	// running tells whether the latest function has been announced.
+	// running reports whether the latest function has been announced.
 	running bool
-	// lines are those of an event, which are written at once: a function may have thousands of results.
+	// lines buffers the lines of an event, which may be thousands of results, so that they are one write.
 	lines bytes.Buffer
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxResults is how many results of a function are shown, the worst first.
+	// maxResults is the maximum number of a function's results that are shown, the worst first.
 	maxResults = 20
-	// maxInfos is how many of them may be only information, on a terminal.
+	// maxInfos is the maximum number of results with severity info among them on a terminal.
 	maxInfos = 5
 )
 

@@ -49,7 +49,7 @@ func TestManyResults(t *testing.T) {
 		infos, warnings, errors int
 		terminal                bool
 		options                 progress.Options
-		// shown is how many infos, warnings and errors are shown.
+		// shown is the expected number of infos, warnings and errors.
 		shown [3]int
 		more  string
 	}{

@@ -21,7 +21,7 @@ type Document struct {
 	Functions []renderstatus.Function `json:"functions"`
 	// ChangedFiles are the files that the render changes, sorted by path; empty when it failed.
 	ChangedFiles []ChangedFile `json:"changedFiles"`
-	// Written tells whether these changes have been written.
+	// Written reports whether the changes have been written.
 	Written bool `json:"written"`
 	// ResourceList is the output of an evaluation whose input was no directory.
 	ResourceList string `json:"resourceList,omitempty"`

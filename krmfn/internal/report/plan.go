@@ -39,7 +39,7 @@ type PlannedFunction struct {
 	// ConfigPath is the file of the functionConfig, ConfigMapKeys are the keys of one that the Kptfile has itself, sorted.
 	ConfigPath    string   `json:"configPath,omitempty"`
 	ConfigMapKeys []string `json:"configMapKeys,omitempty"`
-	// Selectors and Exclude are those of the Kptfile.
+	// Selectors and Exclude are the function's fields of these names in the Kptfile.
 	Selectors []kptfilev1.Selector `json:"selectors,omitempty"`
 	Exclude   []kptfilev1.Selector `json:"exclude,omitempty"`
 	// Runtime is "builtin", "runner", "engine", "sandbox" or "exec"; "" where none would run the function, which Problem explains,

@@ -42,7 +42,7 @@ func NewStream(file *os.File, kind string) Stream {
 	}}
 }
 
-// IsTerminal tells whether someone watches, so that what is written may be written over again.
+// IsTerminal reports whether the stream is a terminal, on which lines can be overwritten.
 func (s Stream) IsTerminal() bool { return s.Width != nil }
 
 // The values of --color.
@@ -52,8 +52,8 @@ const (
 	Never  = "never"
 )
 
-// Coloured returns the stream with colours as mode says. With auto, a terminal has them unless the environment says
-// otherwise by NO_COLOR (see https://no-color.org). Another mode is an error.
+// Coloured returns the stream with or without colours. In mode auto, terminals have colours unless the environment variable
+// NO_COLOR is set (see https://no-color.org). An unknown mode is an error.
 func (s Stream) Coloured(mode string, getenv func(string) string) (Stream, error) {
 	switch mode {
 	case Always:

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// settle is how long nothing must change before the files are looked at: editors and git write in steps.
+	// settle is the time without changes after which the files are read, because editors and git write in steps.
 	settle = 100 * time.Millisecond
-	// patience is how long changes may go on before the files are looked at nonetheless.
+	// patience is the maximum delay of reading the files while changes continue.
 	patience = time.Second
 )
 
@@ -49,8 +49,8 @@ func New(dir string) (*Watcher, error) {
 // Close ends the watch.
 func (w *Watcher) Close() error { return w.notifier.Close() }
 
-// Wait waits until the files are others than those that are known, and returns the paths of those that differ, sorted. A file that
-// is written anew with the same content is no change. It returns nothing when ctx ends.
+// Wait waits until the files differ from known, and returns the paths of the changed files, sorted. A file that is written again with
+// the same content has not changed. Wait returns nil when ctx ends.
 func (w *Watcher) Wait(ctx context.Context, known Files) ([]string, error) {
 	for {
 		// What is made in a directory before it is watched is among its files, and what is made later is an event.

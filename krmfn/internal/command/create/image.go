@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/images/build"
 )
 
-// imageFlags are those of krmfn create image.
+// imageFlags are the flags of krmfn create image.
 type imageFlags struct {
 	to        string
 	base      string

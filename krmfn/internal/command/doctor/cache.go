@@ -17,7 +17,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/runner"
 )
 
-// littleRoom is how many free bytes are too few for images.
+// littleRoom is the free space in bytes below which doctor warns that images may not fit.
 const littleRoom = 1 << 30
 
 // cache checks the directory of unpacked images, which it does not make.

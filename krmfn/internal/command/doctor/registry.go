@@ -25,7 +25,7 @@ const sample = "set-labels"
 type registryCheck struct {
 	// image is the image whose manifest is read, or the repository whose tags are.
 	image string
-	// asked tells whether the user named it.
+	// asked reports whether the user named the image.
 	asked bool
 }
 

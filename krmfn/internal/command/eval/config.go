@@ -21,7 +21,7 @@ type functionConfig struct {
 	node *yaml.RNode
 	// file is where it comes from; empty when it comes from arguments.
 	file string
-	// given tells whether it was asked for, or is the one that a function gets in any case.
+	// given reports whether the user supplied the functionConfig. Otherwise it is the default.
 	given bool
 }
 

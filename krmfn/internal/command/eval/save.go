@@ -84,7 +84,7 @@ func (f *flags) saved(location string, config *functionConfig) (fn kptfilev1.Fun
 	return fn, title, nil
 }
 
-// isSame tells whether an entry of a Kptfile's list is the function of a title.
+// isSame reports whether an entry of a Kptfile's pipeline has the given title.
 func (f *flags) isSame(entry *yaml.Node, title string) bool {
 	var fn kptfilev1.Function
 	if err := entry.Decode(&fn); err != nil {

@@ -65,16 +65,16 @@ func Change(err error) error { return &codedError{err, WouldChange} }
 // Runner says that the function runner, not a function, failed.
 func Runner(err error) error { return &codedError{err, RunnerFailed} }
 
-// IsUsage tells whether the command line is wrong.
+// IsUsage reports whether the error is a usage error.
 func IsUsage(err error) bool {
 	coded, ok := errors.AsType[*codedError](err)
 	return ok && coded.code == Failed
 }
 
-// WriteError says that files could not be written.
+// WriteError reports that files could not be written.
 type WriteError struct {
 	Err error
-	// Partly tells whether others were.
+	// Partly reports whether other files were written.
 	Partly bool
 }
 
@@ -129,7 +129,7 @@ func Code(ctx context.Context, err error) int {
 	return Failed
 }
 
-// isRunnerFailure tells whether the function runner, rather than a function, answered with an error.
+// isRunnerFailure reports whether the function runner failed, as opposed to a function.
 func isRunnerFailure(err error) bool {
 	if errors.As(err, new(*remote.SizeError)) {
 		return true

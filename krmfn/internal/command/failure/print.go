@@ -98,7 +98,7 @@ func innermost(err error) error {
 	return err
 }
 
-// IsWrite tells whether files could not be made, or not written, of what the functions returned.
+// IsWrite reports whether the functions' output could not be converted to files, or could not be written.
 func IsWrite(err error) bool {
 	return errors.As(err, new(*WriteError)) || errors.As(err, new(*render.SaveError))
 }

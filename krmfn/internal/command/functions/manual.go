@@ -143,7 +143,7 @@ func (p *page) differences(all []manual.Difference) {
 
 func (p *page) heading(text string) { p.WriteString("\n" + p.out.Style.Bold(text) + "\n") }
 
-// wrap writes a text of Markdown, without its marks of code, in lines of so many columns as the page has, where words allow.
+// wrap writes Markdown text without backticks, and breaks lines between words at the width of the page.
 func (p *page) wrap(first, rest, text string) {
 	line, words := first, 0
 	for word := range strings.FieldsSeq(strings.ReplaceAll(text, "`", "")) {

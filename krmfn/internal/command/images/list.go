@@ -101,7 +101,7 @@ func (c *command) list(ctx context.Context, source packages.Source, client *regi
 	return list, nil
 }
 
-// maxAtOnce is how many images registries are asked for at once.
+// maxAtOnce is the maximum number of concurrent requests to registries.
 const maxAtOnce = 8
 
 // resolve asks the registries for the digests of the images.

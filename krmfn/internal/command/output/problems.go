@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/renderstatus"
 )
 
-// maxProblems is how many errors and warnings of a function are listed.
+// maxProblems is the maximum number of errors and warnings that are listed for a function.
 const maxProblems = 20
 
 // problems lists the errors and warnings that functions have found in files, for programs that read the standard error, as

@@ -44,7 +44,7 @@ func (w *Work) Observe(e render.Event) {
 	}
 }
 
-// saves tells whether what the functions have made is in the output, and not the status alone.
+// saves reports whether the output contains the functions' results and not only the status.
 func (w *Work) saves() bool { return len(w.Output.Files) > 0 }
 
 func (w *Work) passed() int {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// levelFlag is kpt's flag for how much it logs. Its shorthand, -v, is that of --verbose here.
+// levelFlag is kpt's flag for log verbosity. In krmfn, its shorthand -v belongs to --verbose.
 const levelFlag = "v"
 
 // addKptFlags adds the flags that all of kpt's commands have for its log and for the cluster, hidden. They are read as kpt reads

@@ -63,7 +63,7 @@ func (p *Program) Getenv(key string) string { return flags.Getenv(p.Environ, key
 // Kubeconfig returns the paths of kubeconfig files, as $KUBECONFIG has them; --kubeconfig has precedence. "" means the default.
 func (p *Program) Kubeconfig() string { return cmp.Or(p.kubeconfig, p.Getenv("KUBECONFIG")) }
 
-// StackTrace tells whether errors are shown with all their levels.
+// StackTrace reports whether errors are printed with all wrapped errors.
 func (p *Program) StackTrace() bool {
 	variable := p.Getenv(stackTraceVariable)
 	return p.trace || variable == "true" || variable == "1"

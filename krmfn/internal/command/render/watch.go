@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/watch"
 )
 
-// maxNamed is how many changed files a line names.
+// maxNamed is the maximum number of changed files that a line names.
 const maxNamed = 3
 
 // watch renders a package, and again whenever its files change, until ctx ends, which is no error.

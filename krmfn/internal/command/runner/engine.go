@@ -80,7 +80,7 @@ func engineNames(p *program.Program, name string) ([]string, error) {
 	return nil, fmt.Errorf("$%s is %q, want docker, podman or nerdctl", variable, only)
 }
 
-// hasEngine tells whether a container engine is installed, or asked for.
+// hasEngine reports whether a container engine is installed or was chosen by the user.
 func hasEngine(p *program.Program) bool {
 	_, chosen := engineChoice(p)
 	return chosen != "" || slices.ContainsFunc(engine.Names, func(name string) bool {

@@ -15,7 +15,7 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/engine"
 )
 
-// container is what functions get beside resources, as kpt's flags say it.
+// container has the settings of containers, from kpt's flags.
 type container struct {
 	network, currentUser bool
 	// env are KEY=value, or a KEY of the command's environment.
@@ -44,7 +44,7 @@ func (f *Flags) AddMachineFlags(set *pflag.FlagSet) {
 	set.BoolVar(&f.currentUser, "as-current-user", false, "run the function in its container as your user instead of nobody; requires a container engine")
 }
 
-// ForContainers tells whether a flag is set that is about functions in containers alone.
+// ForContainers reports whether a flag is set that only functions in containers support.
 func (f *Flags) ForContainers() bool {
 	return len(f.mounts)+len(f.env) > 0 || f.currentUser || f.network
 }

@@ -24,7 +24,7 @@ const kubeScheme = "kube"
 // AddressForm is how a function runner is named.
 const AddressForm = "host:port or " + kubeScheme + ":[CONTEXT/]NAMESPACE/SERVICE"
 
-// maxForwardTime is how long the first connection through an API server may take; a credential plugin may ask the user to log in.
+// maxForwardTime limits the first connection through an API server. It leaves time to log in if a credential plugin asks for it.
 const maxForwardTime = time.Minute
 
 // findInCluster connects to a Service through the API server, so that what is wrong is known before gRPC tries again and again.

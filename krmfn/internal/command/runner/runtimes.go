@@ -46,8 +46,8 @@ var connectors = map[string]func(context.Context, *program.Program, *Flags) (Run
 // Runtimes are the names that --runtime takes, sorted.
 func Runtimes() []string { return slices.Sorted(maps.Keys(connectors)) }
 
-// runtimes returns the names of what evaluates functions, in the order in which they are asked. A function runner decides by itself
-// what it evaluates: nothing is asked beside it unless --runtime says so. What cannot do all that flags ask for is not asked.
+// runtimes returns the names of the runtimes, in the order in which they are tried. By default, a function runner is the only runtime,
+// because it has a chain of its own. Runtimes that do not support a flag that is set are left out.
 func (f *Flags) runtimes(p *program.Program) []string {
 	switch {
 	case len(f.chosen) > 0:

@@ -26,7 +26,7 @@ import (
 // cacheVariable is the environment variable that says where the cache of images is.
 const cacheVariable = "KRMFN_CACHE_DIR"
 
-// hasSandbox tells whether images can run in a sandbox, as far as it is known before one does.
+// hasSandbox reports whether this machine can have sandboxes. Whether the kernel permits them is known only after one has started.
 func hasSandbox(p *program.Program) bool {
 	return goruntime.GOOS == "linux" && cacheDir(p) != ""
 }

@@ -32,8 +32,8 @@ func (f *Flags) explainPlainText(err error) error {
 	return err
 }
 
-// hungUp tells whether a server has closed a connection before it said anything. gRPC passes the reason on as text only. What
-// the client sees depends on how much of what it sent the server had read by then.
+// hungUp reports whether a server closed the connection without a response. gRPC passes on the reason only as text. Which error
+// the client sees depends on how much of the client's data the server had read.
 func hungUp(text string) bool {
 	return slices.ContainsFunc([]string{"error reading server preface: EOF", syscall.ECONNRESET.Error(), syscall.EPIPE.Error()},
 		func(reason string) bool { return strings.Contains(text, reason) })

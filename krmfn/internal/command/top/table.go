@@ -54,7 +54,7 @@ func newRow(f *evaluatorv1.Function) row {
 	}
 }
 
-// shortDigest is how much of a digest is shown: as much as container engines show.
+// shortDigest is the length of a digest in the table, the same as in container engines' tables.
 const shortDigest = len("sha256:") + 12
 
 func write(out terminal.Stream, rows []row) {

@@ -35,7 +35,7 @@ type document struct {
 type runnerState struct {
 	// Address is where it should be.
 	Address string `json:"address"`
-	// Reachable tells whether it serves calls.
+	// Reachable reports whether the function runner serves calls.
 	Reachable bool `json:"reachable"`
 	// Contract is "krmfn.evaluator.v1", or "evaluator" for runners that know Porch's contract only.
 	Contract string `json:"contract,omitempty"`

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// Namespace is that of the one Service.
+	// Namespace is the namespace of the only Service.
 	Namespace = "porch-system"
-	// Name is that of the one Service.
+	// Name is the name of the only Service.
 	Name = "function-runner"
 	// Context is the current context of the kubeconfig.
 	Context = "arn:aws:eks:eu-west-1:1:cluster/test"
@@ -36,9 +36,9 @@ const (
 
 // Cluster is a cluster with one Service. Its fields may be changed before the first request, those of pods with Set.
 type Cluster struct {
-	// Kubeconfig is a file that tells of the cluster.
+	// Kubeconfig is the path of a kubeconfig for the cluster.
 	Kubeconfig string
-	// Ports are those of the Service; of its pods they are the same.
+	// Ports are the ports of the Service and of its pods.
 	Ports []corev1.ServicePort
 	// NoWebSocket makes it an API server that forwards ports by SPDY only.
 	NoWebSocket bool
@@ -55,9 +55,9 @@ type Cluster struct {
 
 // Pod is a pod of the Service.
 type Pod struct {
-	// Address is where its port is, host:port or unix://PATH.
+	// Address is the address of the pod's port: host:port or unix://PATH.
 	Address string
-	// NotReady tells whether it is not ready; Gone, that the pod does not exist although it is in the EndpointSlice.
+	// NotReady marks the pod as not ready. Gone means that the EndpointSlice lists the pod but it does not exist.
 	NotReady, Gone bool
 }
 

@@ -22,9 +22,9 @@ const sdkModule = "github.com/krmfn/krmfn"
 type SDK struct {
 	// Checkout is the absolute path of a checkout of krmfn that has it; "" means a release.
 	Checkout string
-	// Version is that of its module.
+	// Version is the version of the package's module.
 	Version string
-	// Release is that of krmfn; "" for one that was built from a checkout.
+	// Release is the release of krmfn; "" for a krmfn that was built from a checkout.
 	Release string
 }
 
@@ -73,7 +73,7 @@ func required(release string) string {
 	return release
 }
 
-// isCheckout tells whether a directory is a checkout of krmfn.
+// isCheckout reports whether a directory is a checkout of krmfn.
 func isCheckout(dir string) bool {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	return err == nil && modfile.ModulePath(text) == sdkModule
