@@ -18,8 +18,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/offline/nodeimage"
 )
 
-// settling is the time limit for the nodes and the DNS of a new cluster to become ready.
-const settling = 3 * time.Minute
+// settleTimeout is the time limit for the nodes and the DNS of a new cluster to become ready.
+const settleTimeout = 3 * time.Minute
 
 // create creates the cluster with kind. It returns when the nodes are registered.
 func (c Cluster) create(ctx context.Context, provider *cluster.Provider) error {
@@ -65,7 +65,7 @@ func (c Cluster) finish(ctx context.Context, provider *cluster.Provider) error {
 	if err != nil {
 		return err
 	}
-	err = eventually(ctx, settling, func(ctx context.Context) error { return ready(ctx, client, len(nodes)) })
+	err = eventually(ctx, settleTimeout, func(ctx context.Context) error { return ready(ctx, client, len(nodes)) })
 	if err != nil {
 		return fmt.Errorf("cluster %s does not become ready: %w", Name, err)
 	}

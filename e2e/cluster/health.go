@@ -22,8 +22,8 @@ import (
 	"github.com/krmfn/krmfn/e2e/programs/command"
 )
 
-// answering is the time limit for an existing cluster to prove healthy.
-const answering = 10 * time.Second
+// answerTimeout is the time limit for an existing cluster to prove healthy.
+const answerTimeout = 10 * time.Second
 
 // deleteUnhealthy deletes an existing cluster that is unhealthy, for example after a restart of the engine or an interrupted creation.
 func (c Cluster) deleteUnhealthy(ctx context.Context, provider *cluster.Provider) error {
@@ -69,7 +69,7 @@ func (c Cluster) healthy(ctx context.Context, provider *cluster.Provider) error 
 		return err
 	}
 	// A healthy cluster can be temporarily unready on a busy machine.
-	return eventually(ctx, answering, func(ctx context.Context) error {
+	return eventually(ctx, answerTimeout, func(ctx context.Context) error {
 		if err := announced(ctx, client, image); err != nil {
 			return err
 		}

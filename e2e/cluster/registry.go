@@ -28,7 +28,7 @@ const (
 	// registryPort is the port of the registry, which listens on this machine's address in kind's network.
 	registryPort = 5000
 	// hosting and hostingKey are the ConfigMap and its key in which clusters name their registry, according to KEP-1755.
-	hosting, hostingKey = "local-registry-hosting", "localRegistryHosting.v1"
+	hostingConfigMap, hostingKey = "local-registry-hosting", "localRegistryHosting.v1"
 	// madeBy is the annotation with the digest of the cluster's configuration. It is written last, so it also marks the cluster as
 	// complete.
 	madeBy = "krmfn/made-by"
@@ -98,7 +98,7 @@ func announce(ctx context.Context, client kubernetes.Interface, address, image s
 	}
 	maps := client.CoreV1().ConfigMaps(metav1.NamespacePublic)
 	announcement := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: hosting, Annotations: map[string]string{madeBy: digest(text)}},
+		ObjectMeta: metav1.ObjectMeta{Name: hostingConfigMap, Annotations: map[string]string{madeBy: digest(text)}},
 		Data:       map[string]string{hostingKey: string(value)},
 	}
 	if _, err = maps.Create(ctx, announcement, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
@@ -113,7 +113,7 @@ func announced(ctx context.Context, client kubernetes.Interface, image string) e
 	if err != nil {
 		return err
 	}
-	announcement, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, hosting, metav1.GetOptions{})
+	announcement, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, hostingConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("its creation was interrupted: %w", errFinal)
 	}
@@ -132,7 +132,7 @@ func (c Cluster) RegistryAddress(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	announcement, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, hosting, metav1.GetOptions{})
+	announcement, err := client.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, hostingConfigMap, metav1.GetOptions{})
 	if err != nil {
 		return "", fmt.Errorf("address of the registry: %w: try make cluster", err)
 	}

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// connecting is the timeout for connecting to function runners. redial is the delay between attempts.
-	connecting, redial = 30 * time.Second, 50 * time.Millisecond
+	// connectTimeout is the timeout for connecting to function runners. redialDelay is the delay between attempts.
+	connectTimeout, redialDelay = 30 * time.Second, 50 * time.Millisecond
 )
 
 // Client calls function runners as Porch does: over one connection, with Porch's API, without retries and without waiting for a failed
@@ -45,11 +45,11 @@ const maxResponseBytes = 64 << 20
 func connect(ctx context.Context, address string) (*Client, error) {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxResponseBytes)),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: redial, Multiplier: 1, MaxDelay: redial}, MinConnectTimeout: time.Second}))
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: redialDelay, Multiplier: 1, MaxDelay: redialDelay}, MinConnectTimeout: time.Second}))
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connecting)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	for state := conn.GetState(); state != connectivity.Ready; state = conn.GetState() {
 		conn.Connect()

@@ -22,8 +22,8 @@ var automatic = []string{
 	"configmaps/kube-root-ca.crt", "serviceaccounts/default",
 }
 
-// passing lists resources that record the past or that Kubernetes deletes by itself.
-var passing = []string{"events", "endpoints", "endpointslices", "leases", "replicasets", "controllerrevisions"}
+// transientResources lists resources that record the past or that Kubernetes deletes by itself.
+var transientResources = []string{"events", "endpoints", "endpointslices", "leases", "replicasets", "controllerrevisions"}
 
 // Inventory lists the objects in the release's namespaces as NAMESPACE/RESOURCE/NAME, and cluster-scoped objects whose name contains krmfn.
 // It omits objects of releases in other namespaces.
@@ -39,7 +39,7 @@ func (i *Installation) Inventory(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		for _, resource := range list.APIResources {
-			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") || slices.Contains(passing, resource.Name) {
+			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") || slices.Contains(transientResources, resource.Name) {
 				continue
 			}
 			found, err := i.list(ctx, group.WithResource(resource.Name), resource.Namespaced)

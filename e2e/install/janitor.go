@@ -84,7 +84,7 @@ func (j *Janitor) Stop() error {
 	if err := j.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop the pod janitor: %w: %s", err, j.diagnostics.String())
 	}
-	kill := time.AfterFunc(settling, func() { _ = j.cmd.Process.Kill() })
+	kill := time.AfterFunc(settleTimeout, func() { _ = j.cmd.Process.Kill() })
 	defer kill.Stop()
 	if err := j.cmd.Wait(); err != nil {
 		return fmt.Errorf("pod janitor: %w: %s", err, j.diagnostics.String())

@@ -37,8 +37,8 @@ type Release struct {
 // Default is the release for suites that need only one.
 var Default = Release{Name: ReleaseName, Namespace: Namespace, FunctionNamespace: FunctionNamespace}
 
-// settling is the time limit for an installation, an upgrade or an uninstallation.
-const settling = 2 * time.Minute
+// settleTimeout is the time limit for an installation, an upgrade or an uninstallation.
+const settleTimeout = 2 * time.Minute
 
 // helm runs Helm actions, like the command helm.
 type helm struct {
@@ -85,7 +85,7 @@ func (h helm) installed(config *action.Configuration) (bool, error) {
 func (h helm) install(ctx context.Context, config *action.Configuration, parsed *chart.Chart, values map[string]any) error {
 	install := action.NewInstall(config)
 	install.ReleaseName, install.Namespace, install.CreateNamespace, install.TakeOwnership = h.release.Name, h.release.Namespace, true, h.adopt
-	install.Wait, install.Timeout = !h.impatient, settling
+	install.Wait, install.Timeout = !h.impatient, settleTimeout
 	_, err := install.RunWithContext(ctx, parsed, values)
 	return err
 }
@@ -93,7 +93,7 @@ func (h helm) install(ctx context.Context, config *action.Configuration, parsed 
 func (h helm) upgrade(ctx context.Context, config *action.Configuration, parsed *chart.Chart, values map[string]any) error {
 	upgrade := action.NewUpgrade(config)
 	upgrade.Namespace, upgrade.ResetValues, upgrade.MaxHistory = h.release.Namespace, true, 3
-	upgrade.Wait, upgrade.Timeout = true, settling
+	upgrade.Wait, upgrade.Timeout = true, settleTimeout
 	_, err := upgrade.RunWithContext(ctx, h.release.Name, parsed, values)
 	return err
 }
@@ -102,7 +102,7 @@ func (h helm) upgrade(ctx context.Context, config *action.Configuration, parsed 
 func (h helm) rollback() error {
 	return h.do("rollback", func(config *action.Configuration) error {
 		rollback := action.NewRollback(config)
-		rollback.Wait, rollback.Timeout = true, settling
+		rollback.Wait, rollback.Timeout = true, settleTimeout
 		return rollback.Run(h.release.Name)
 	})
 }
@@ -111,7 +111,7 @@ func (h helm) rollback() error {
 func (h helm) test() error {
 	return h.do("test", func(config *action.Configuration) error {
 		test := action.NewReleaseTesting(config)
-		test.Namespace, test.Timeout = h.release.Namespace, settling
+		test.Namespace, test.Timeout = h.release.Namespace, settleTimeout
 		_, err := test.Run(h.release.Name)
 		return err
 	})
@@ -121,7 +121,7 @@ func (h helm) test() error {
 func (h helm) remove() error {
 	return h.do("uninstall", func(config *action.Configuration) error {
 		uninstall := action.NewUninstall(config)
-		uninstall.IgnoreNotFound, uninstall.Wait, uninstall.Timeout = true, true, settling
+		uninstall.IgnoreNotFound, uninstall.Wait, uninstall.Timeout = true, true, settleTimeout
 		_, err := uninstall.Run(h.release.Name)
 		return err
 	})

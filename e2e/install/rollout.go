@@ -132,7 +132,7 @@ func settled(d *appsv1.Deployment, pods int) bool {
 // example during a restart of the API server, and returns the last one after the timeout.
 func await(ctx context.Context, what string, done wait.ConditionWithContextFunc) error {
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, settling, true, func(ctx context.Context) (ok bool, _ error) {
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, settleTimeout, true, func(ctx context.Context) (ok bool, _ error) {
 		ok, last = done(ctx)
 		return ok && last == nil, nil
 	})

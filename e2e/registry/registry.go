@@ -86,8 +86,8 @@ func HostsFile(address string) (path, text string) {
 		fmt.Sprintf("server = %q\n\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", url, url)
 }
 
-// startup is the time limit for a registry to respond, and to stop.
-const startup = 10 * time.Second
+// startupTimeout is the time limit for a registry to respond, and to stop.
+const startupTimeout = 10 * time.Second
 
 // Process is a registry in a separate process, which outlives the process that starts it.
 type Process struct {
@@ -113,7 +113,7 @@ func (p Process) Ensure(ctx context.Context) (started bool, err error) {
 		return false, err
 	}
 	server := server.Detached{
-		Command: p.Command, Log: filepath.Join(p.Dir, "log"), Startup: startup,
+		Command: p.Command, Log: filepath.Join(p.Dir, "log"), Startup: startupTimeout,
 		Answers: func(ctx context.Context) error { return Reachable(ctx, p.Address) },
 	}
 	return true, server.Start(ctx)
@@ -129,7 +129,7 @@ func (p Process) Stop(ctx context.Context) error {
 	if err := syscall.Kill(held.PID, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop the registry, process %d: %w", held.PID, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, startup)
+	ctx, cancel := context.WithTimeout(ctx, startupTimeout)
 	defer cancel()
 	lock, err := filelock.Wait(ctx, lockFile(p.Dir), func(*filelock.HeldError) {})
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// calling is the deadline of a call, and pause the time between two calls.
-	calling = 20 * time.Second
-	pause   = 50 * time.Millisecond
+	// callTimeout is the deadline of a call, and pause the time between two calls.
+	callTimeout = 20 * time.Second
+	pause       = 50 * time.Millisecond
 )
 
 // list is a ResourceList that set-labels accepts.
@@ -50,7 +50,7 @@ func call(ctx context.Context, target, image string) {
 
 // callOnce makes one call over a connection of its own, as Porch's server does after a restart: without retries.
 func callOnce(ctx context.Context, target, image string) error {
-	ctx, cancel := context.WithTimeout(ctx, calling)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 const (
 	patience = 30 * time.Second
 	retry    = 200 * time.Millisecond
-	// connecting is the timeout of a connection attempt. Attempts whose packets are dropped take the full timeout.
-	connecting = 5 * time.Second
+	// connectTimeout is the timeout of a connection attempt. Attempts whose packets are dropped take the full timeout.
+	connectTimeout = 5 * time.Second
 )
 
 func main() {
@@ -104,7 +104,7 @@ func open(addresses []string) []string {
 	var all sync.WaitGroup
 	for i, address := range addresses {
 		all.Go(func() {
-			conn, err := net.DialTimeout("tcp", address, connecting) //nolint:gosec // whose address it is, is the test's matter
+			conn, err := net.DialTimeout("tcp", address, connectTimeout) //nolint:gosec // the test chooses the address
 			if accepts[i] = err == nil; err == nil {
 				_ = conn.Close()
 			}

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// noticing is the time limit for function runners to detect a lost pod. coldStart is the time limit for a pod to start on a small
+	// detectionTimeout is the time limit for function runners to detect a lost pod. coldStart is the time limit for a pod to start on a small
 	// machine.
-	noticing, coldStart = 5 * time.Second, 5 * time.Second
-	// warmly is the time limit of a call on a ready pod, whatever else fails.
-	warmly = 2 * time.Second
+	detectionTimeout, coldStart = 5 * time.Second, 5 * time.Second
+	// warmTimeout is the time limit of a call on a ready pod, whatever else fails.
+	warmTimeout = 2 * time.Second
 )
 
 var _ = Describe("A node that hangs", Serial, Label("chaos"), func() {
@@ -106,7 +106,7 @@ var _ = Describe("An API server that hangs", Serial, Label("chaos"), func() {
 			fixture.AwaitCalls(ctx, calls, 100)
 		}
 		for _, image := range sleeping {
-			ctx, cancel := context.WithTimeout(ctx, warmly)
+			ctx, cancel := context.WithTimeout(ctx, warmTimeout)
 			_, err := client.Evaluate(ctx, image, hostile.List(0))
 			cancel()
 			Expect(err).NotTo(HaveOccurred(), image)
@@ -117,7 +117,7 @@ var _ = Describe("An API server that hangs", Serial, Label("chaos"), func() {
 		Expect(f.ResumeAPIServer(ctx)).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)
 		Expect(calls.Stop()).To(BeEmpty())
-		Expect(calls.Longest()).To(BeNumerically("<", warmly))
+		Expect(calls.Longest()).To(BeNumerically("<", warmTimeout))
 	})
 })
 

@@ -42,7 +42,7 @@ var _ = Describe("With a pod janitor that sweeps every second", Label("chaos", "
 			loads[i] = f.Load(ctx, f.Callers(ctx, 3), f.Push(ctx, hostile.Echo), work)
 			fixture.AwaitCalls(ctx, loads[i], 50)
 		}
-		for end := time.Now().Add(soak()); time.Now().Before(end); {
+		for end := time.Now().Add(soakTime()); time.Now().Before(end); {
 			// killOne fails if the container in the status of the pod has already ended.
 			Eventually(ctx, killOne).WithArguments(ctx).WithTimeout(patience).Should(Succeed())
 			Expect(f.AwaitSettled(ctx)).To(Succeed())
@@ -61,13 +61,13 @@ var _ = Describe("With a pod janitor that sweeps every second", Label("chaos", "
 		}
 		Expect(f.Scale(ctx, 0)).To(Succeed())
 		DeferCleanup(func(ctx context.Context) { Expect(f.Scale(ctx, 2)).To(Succeed()) })
-		Eventually(ctx, left).WithArguments(ctx).WithTimeout(2*janitorTTL + janitorGrace + patience).WithPolling(time.Second).Should(BeEmpty())
+		Eventually(ctx, remaining).WithArguments(ctx).WithTimeout(2*janitorTTL + janitorGrace + patience).WithPolling(time.Second).Should(BeEmpty())
 		Expect(janitor.Stop()).To(Succeed())
 	})
 })
 
-// soak returns the duration of the spec.
-func soak() time.Duration {
+// soakTime returns the duration of the spec.
+func soakTime() time.Duration {
 	GinkgoHelper()
 	text := os.Getenv(soakVariable)
 	if text == "" {
@@ -91,8 +91,8 @@ func killOne(ctx context.Context) error {
 	return f.KillContainer(ctx, &oldest)
 }
 
-// left lists the function pods and their Services.
-func left(ctx context.Context) ([]string, error) {
+// remaining lists the function pods and their Services.
+func remaining(ctx context.Context) ([]string, error) {
 	var names []string
 	pods, err := f.Client.CoreV1().Pods(f.Release.FunctionNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -55,7 +55,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		fixture.AwaitCalls(ctx, calls, 300)
 		errs := calls.Stop()
 		Expect(len(errs)).To(BeNumerically("<=", mostLost), "%v", errs)
-		Expect(calls.Longest()).To(BeNumerically("<", noticing+coldStart))
+		Expect(calls.Longest()).To(BeNumerically("<", detectionTimeout+coldStart))
 		Expect(watch.MaxLive(image)).To(BeNumerically("<=", mostPods))
 		Eventually(ctx, f.FunctionPods).WithArguments(ctx, image).WithTimeout(patience).Should(HaveLen(maxPods))
 	},
@@ -81,7 +81,7 @@ var _ = Describe("Under load", Label("chaos"), func() {
 		fixture.AwaitCalls(ctx, calls, 300)
 		errs := calls.Stop()
 		Expect(len(errs)).To(BeNumerically("<=", callers), "%v", errs)
-		Expect(calls.Longest()).To(BeNumerically("<", noticing+coldStart))
+		Expect(calls.Longest()).To(BeNumerically("<", detectionTimeout+coldStart))
 		Eventually(ctx, f.FunctionPods).WithArguments(ctx, image).WithTimeout(patience).Should(HaveEach(
 			WithTransform(func(pod corev1.Pod) string { return string(pod.UID) }, Not(BeElementOf(string(pods[0].UID), string(pods[1].UID))))))
 	})

@@ -95,7 +95,7 @@ var _ = Describe("A registry with passwords and a private certificate authority"
 			ContainSubstring("the function runner, not a node"), ContainSubstring(other.Name), ContainSubstring("ca.crt"))))
 		By("trusting it only in the function runner")
 		trust(ctx, authority, other)
-		Eventually(ctx, func() error { return f.Failure(ctx, image) }).WithTimeout(mounted).WithPolling(2 * time.Second).Should(
+		Eventually(ctx, func() error { return f.Failure(ctx, image) }).WithTimeout(mountTimeout).WithPolling(2 * time.Second).Should(
 			MatchError(SatisfyAll(ContainSubstring("not the function runner, refuses the registry's certificate"), ContainSubstring("x509"))))
 		By("trusting it on nodes, too")
 		nodesTrust(ctx, other)
@@ -119,7 +119,7 @@ var _ = Describe("Under load, without failed calls", Label("registry"), func() {
 		registry.SetLogin(private.Login{User: user, Password: second})
 		relogin(ctx, second)
 		cold, _ := push(ctx, "team/cold:password")
-		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
+		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mountTimeout).WithPolling(time.Second).Should(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)
 		Expect(calls.Stop()).To(BeEmpty())
 		noneSees(ctx, begin, first, second)
@@ -139,7 +139,7 @@ var _ = Describe("Under load, without failed calls", Label("registry"), func() {
 		nodesTrust(ctx, next)
 		Expect(registry.SetAuthority(next)).To(Succeed())
 		cold, _ := push(ctx, "team/cold:authority")
-		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mounted).WithPolling(time.Second).Should(Succeed())
+		Eventually(ctx, func() error { return f.Evaluate(ctx, cold) }).WithTimeout(mountTimeout).WithPolling(time.Second).Should(Succeed())
 		fixture.AwaitCalls(ctx, calls, 100)
 		Expect(calls.Stop()).To(BeEmpty())
 	})
@@ -149,7 +149,7 @@ var _ = Describe("Under load, without failed calls", Label("registry"), func() {
 func relogin(ctx context.Context, password string) {
 	GinkgoHelper()
 	login(ctx, password)
-	Eventually(ctx, pullPassword).WithArguments(ctx).WithTimeout(mounted).WithPolling(time.Second).Should(Equal(user + ":" + password))
+	Eventually(ctx, pullPassword).WithArguments(ctx).WithTimeout(mountTimeout).WithPolling(time.Second).Should(Equal(user + ":" + password))
 }
 
 // pullPassword returns the user and password that nodes use to pull images.

@@ -32,8 +32,8 @@ const (
 	patience, promptly       = fixture.Patience, fixture.Promptly
 	// ttl is the time for which the function runner caches the digest of a tag.
 	ttl = 4 * time.Second
-	// mounted is the time limit for a changed Secret to reach the function runner.
-	mounted = 2 * time.Minute
+	// mountTimeout is the time limit for a changed Secret to reach the function runner.
+	mountTimeout = 2 * time.Minute
 )
 
 var (

@@ -64,7 +64,7 @@ var _ = Describe("With Helm 4", Label("release"), SpecPriority(1), func() {
 		helm(ctx, "rollback", f.Release.Name, "--wait")
 		answers()
 		helm(ctx, "uninstall", f.Release.Name, "--wait")
-		Eventually(ctx, leftovers).WithArguments(before).WithTimeout(leaving).WithPolling(time.Second).Should(BeEmpty())
+		Eventually(ctx, leftovers).WithArguments(before).WithTimeout(deletionTimeout).WithPolling(time.Second).Should(BeEmpty())
 	})
 
 	It("a release of Helm 3 is upgraded under load without failed calls, and Helm 3 rolls it back", func(ctx context.Context) {

@@ -25,8 +25,8 @@ import (
 const (
 	// podAuthority is the name of the Secret with the certificate authority for function pods.
 	podAuthority = "function-pod-ca"
-	// renewal is the time limit for function runners to notice a change of the Secret.
-	renewal = 2 * time.Minute
+	// renewalTimeout is the time limit for function runners to notice a change of the Secret.
+	renewalTimeout = 2 * time.Minute
 )
 
 var _ = Describe("With TLS between function runners and function pods", Label("release"), SpecPriority(1), func() {
@@ -81,20 +81,20 @@ var _ = Describe("With TLS between function runners and function pods", Label("r
 		secrets := f.Client.CoreV1().Secrets(f.Release.Namespace)
 		secret, err := secrets.Patch(ctx, podAuthority, types.JSONPatchType, []byte(`[{"op": "remove", "path": "/data"}]`), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(ctx, authority).WithTimeout(renewal).WithPolling(time.Second).ShouldNot(Or(BeEmpty(), Equal(before)))
+		Eventually(ctx, authority).WithTimeout(renewalTimeout).WithPolling(time.Second).ShouldNot(Or(BeEmpty(), Equal(before)))
 		fixture.AwaitCalls(ctx, calls, 200)
 
 		By("deleting the Secret, which function runners may not create, and creating it again")
 		before = authority(ctx)
 		begin := time.Now()
 		Expect(f.DeleteSecret(ctx, podAuthority)).To(Succeed())
-		Eventually(ctx, f.Logs).WithArguments(begin).WithTimeout(renewal).WithPolling(time.Second).Should(ContainSubstring(
+		Eventually(ctx, f.Logs).WithArguments(begin).WithTimeout(renewalTimeout).WithPolling(time.Second).Should(ContainSubstring(
 			"the certificate authorities for function pods are not up to date"))
 		fixture.AwaitCalls(ctx, calls, 200)
 		secret.ObjectMeta = metav1.ObjectMeta{Name: podAuthority, Labels: secret.Labels, Annotations: secret.Annotations}
 		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
 		Expect(err).NotTo(HaveOccurred())
-		Eventually(ctx, authority).WithTimeout(renewal).WithPolling(time.Second).ShouldNot(Or(BeEmpty(), Equal(before)))
+		Eventually(ctx, authority).WithTimeout(renewalTimeout).WithPolling(time.Second).ShouldNot(Or(BeEmpty(), Equal(before)))
 		fixture.AwaitCalls(ctx, calls, 200)
 		f.Configure(ctx, with("off"))
 		fixture.AwaitCalls(ctx, calls, 200)

@@ -22,8 +22,8 @@ import (
 const (
 	// callers is the number of connections of a load, each with one call at a time. work is the duration of a call.
 	callers, work = 6, 20 * time.Millisecond
-	// leaving is the time limit for deleted objects to disappear.
-	leaving = time.Minute
+	// deletionTimeout is the time limit for deleted objects to disappear.
+	deletionTimeout = time.Minute
 )
 
 var f = fixture.Shared()
@@ -102,7 +102,7 @@ var _ = Describe("An uninstalled release", Label("release"), Ordered, ContinueOn
 		Expect(len(leftovers(ctx, before))).To(BeNumerically(">", 20))
 		f.Unconfigure()
 		Expect(f.Remove(ctx)).To(Succeed())
-		Eventually(ctx, leftovers).WithArguments(before).WithTimeout(leaving).WithPolling(time.Second).Should(BeEmpty())
+		Eventually(ctx, leftovers).WithArguments(before).WithTimeout(deletionTimeout).WithPolling(time.Second).Should(BeEmpty())
 	})
 
 	It("leaves no objects in a function namespace that it did not create", func(ctx context.Context) {
@@ -115,7 +115,7 @@ var _ = Describe("An uninstalled release", Label("release"), Ordered, ContinueOn
 		Expect(f.Evaluate(ctx, f.Push(ctx, hostile.Echo))).To(Succeed())
 		f.Unconfigure()
 		Expect(f.Remove(ctx)).To(Succeed())
-		Eventually(ctx, leftovers).WithArguments(before).WithTimeout(leaving).WithPolling(time.Second).Should(BeEmpty())
+		Eventually(ctx, leftovers).WithArguments(before).WithTimeout(deletionTimeout).WithPolling(time.Second).Should(BeEmpty())
 	})
 })
 

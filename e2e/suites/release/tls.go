@@ -33,9 +33,9 @@ const (
 	secured, lifetime = "e2e-tls", 3 * time.Hour
 	// audience is the audience of tokens.
 	audience = "krmfn"
-	// leaver is a service account that is deleted. forgotten is the time limit for its token to be rejected: function runners accept a confirmed
+	// leaver is a service account that is deleted. rejectionTimeout is the time limit for its token to be rejected: function runners accept a confirmed
 	// token for a minute, and the API server caches its own answers, too.
-	leaver, forgotten = "e2e-leaver", 90 * time.Second
+	leaver, rejectionTimeout = "e2e-leaver", 90 * time.Second
 )
 
 var _ = Describe("With TLS", Label("release"), func() {
@@ -79,7 +79,7 @@ var _ = Describe("With TLS", Label("release"), func() {
 		Expect(evaluate(ctx, token, image)).To(Succeed())
 		Expect(accounts.Delete(ctx, leaver, metav1.DeleteOptions{})).To(Succeed())
 		Eventually(ctx, func(ctx context.Context) codes.Code { return install.Code(evaluate(ctx, token, image)) }).
-			WithTimeout(forgotten).WithPolling(time.Second).Should(Equal(codes.Unauthenticated))
+			WithTimeout(rejectionTimeout).WithPolling(time.Second).Should(Equal(codes.Unauthenticated))
 	})
 })
 

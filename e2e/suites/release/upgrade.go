@@ -44,21 +44,21 @@ var _ = Describe("From the previous release, under load without failed calls", L
 		Expect(calls.Errors()).To(BeEmpty())
 		// The wrapper server's image is part of the pod template, so an upgrade supersedes all pools, and no call reaches a wrapper server
 		// of another release.
-		Eventually(ctx, func(ctx context.Context) []string { return poolsOf(ctx, image) }).WithTimeout(replaced).WithPolling(time.Second).
+		Eventually(ctx, func(ctx context.Context) []string { return poolsOf(ctx, image) }).WithTimeout(replacementTimeout).WithPolling(time.Second).
 			ShouldNot(ContainElement(BeElementOf(before)))
 
 		By("rolling back")
 		Expect(f.Rollback(ctx)).To(Succeed())
 		fixture.AwaitCalls(ctx, calls, 200)
 		Expect(calls.Stop()).To(BeEmpty())
-		Eventually(ctx, func(ctx context.Context) []string { return poolsOf(ctx, image) }).WithTimeout(replaced).WithPolling(time.Second).
+		Eventually(ctx, func(ctx context.Context) []string { return poolsOf(ctx, image) }).WithTimeout(replacementTimeout).WithPolling(time.Second).
 			Should(HaveEach(BeElementOf(before)))
 	})
 })
 
-// replaced is the time limit for superseded pods to disappear. Function runners delete them after they have been unused for the scan
+// replacementTimeout is the time limit for superseded pods to disappear. Function runners delete them after they have been unused for the scan
 // interval plus 30 seconds.
-const replaced = 3 * time.Minute
+const replacementTimeout = 3 * time.Minute
 
 // poolsOf returns the pools of a function's live pods.
 func poolsOf(ctx context.Context, image string) []string {

@@ -22,8 +22,8 @@ import (
 // pods, does not affect its calls.
 const executable = "ghcr.io/kptdev/krm-functions-catalog/set-labels:v0.2.0"
 
-// serving is the time for which Porch's function runner must answer calls after the way back.
-const serving = time.Minute
+// servingTime is the time for which Porch's function runner must answer calls after the way back.
+const servingTime = time.Minute
 
 var _ = Describe("From Porch's function runner to krmfn's and back, by the documented steps", Label("release"), SpecPriority(1), func() {
 	It("no connection and no call fails, and Porch's function runner serves at the end", func(ctx context.Context) {
@@ -80,7 +80,7 @@ var _ = Describe("From Porch's function runner to krmfn's and back, by the docum
 		By("restarting function runners and callers")
 		Expect(f.Restart(ctx)).To(Succeed())
 		callers = append(callers, probe.Call(ctx, "service", service, image), probe.Call(ctx, "headless", headless, image))
-		for end := time.Now().Add(serving); time.Now().Before(end); {
+		for end := time.Now().Add(servingTime); time.Now().Before(end); {
 			for _, caller := range callers {
 				caller.Await(ctx, 20)
 			}

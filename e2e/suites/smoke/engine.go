@@ -32,9 +32,9 @@ var _ = Describe("The machine's container engine", Label("smoke"), func() {
 			writePackage(filepath.Join(dir, pkg), image)
 		}
 		render := exec.CommandContext(ctx, krmfn, "render", filepath.Join(dir, "shop"), "-v", "--runtime", "docker", "--image-pull-policy", "never")
-		said, err := render.CombinedOutput()
-		Expect(err).NotTo(HaveOccurred(), string(said))
-		Expect(string(said)).To(ContainSubstring("(docker)"))
+		output, err := render.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(output))
+		Expect(string(output)).To(ContainSubstring("(docker)"))
 		for _, pkg := range []string{"shop", "shop/cart", "shop/stock"} {
 			Expect(os.ReadFile(filepath.Join(dir, pkg, "config.yaml"))).To(ContainSubstring("tier: web"))
 		}

@@ -41,29 +41,29 @@ func describeNeighbors() {
 			Expect(b.Evaluate(ctx, image)).To(Succeed())
 			calls, watch := a.Load(ctx, a.Callers(ctx, callers), image, work), a.Watch(ctx)
 			fixture.AwaitCalls(ctx, calls, 50)
-			before, commonBefore := belongings(ctx, a), common(ctx)
+			before, commonBefore := objectsOf(ctx, a), sharedObjects(ctx)
 			Expect(before).To(ContainElement("/clusterroles/krmfn-image-warmer-team-a"))
-			Expect(belongings(ctx, b)).To(ContainElement("/clusterroles/krmfn-image-warmer-team-b"))
+			Expect(objectsOf(ctx, b)).To(ContainElement("/clusterroles/krmfn-image-warmer-team-b"))
 			b.Unconfigure()
 			Expect(b.Remove(ctx)).To(Succeed())
-			Eventually(ctx, belongings).WithArguments(ctx, b).WithTimeout(fixture.Patience).WithPolling(time.Second).Should(BeEmpty())
+			Eventually(ctx, objectsOf).WithArguments(ctx, b).WithTimeout(fixture.Patience).WithPolling(time.Second).Should(BeEmpty())
 			fixture.AwaitCalls(ctx, calls, 100)
 			Expect(calls.Stop()).To(BeEmpty())
-			Expect(belongings(ctx, a)).To(Equal(before))
-			Expect(common(ctx)).To(Equal(commonBefore))
+			Expect(objectsOf(ctx, a)).To(Equal(before))
+			Expect(sharedObjects(ctx)).To(Equal(commonBefore))
 			Expect(watch.Deleted(image)).To(BeEmpty())
 		})
 	})
 }
 
-// belongings lists the objects of an installation: the objects in its namespaces, and cluster-scoped objects named after them.
-func belongings(ctx context.Context, f *fixture.Fixture) []string {
+// objectsOf lists the objects of an installation: the objects in its namespaces, and cluster-scoped objects named after them.
+func objectsOf(ctx context.Context, f *fixture.Fixture) []string {
 	GinkgoHelper()
 	return objects(ctx, f, func(object string) bool { return strings.Contains(object, f.Release.Namespace) })
 }
 
-// common lists cluster-scoped objects that are not named after team-b. The uninstallation of team-b must not delete any of them.
-func common(ctx context.Context) []string {
+// sharedObjects lists cluster-scoped objects that are not named after team-b. The uninstallation of team-b must not delete any of them.
+func sharedObjects(ctx context.Context) []string {
 	GinkgoHelper()
 	return objects(ctx, a, func(object string) bool {
 		return strings.HasPrefix(object, "/") && !strings.Contains(object, b.Release.Namespace)

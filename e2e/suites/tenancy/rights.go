@@ -45,7 +45,7 @@ func describeRights() {
 			accounts, err := b.Accounts(ctx)
 			Expect(err).NotTo(HaveOccurred())
 			for _, namespace := range []string{a.Release.Namespace, a.Release.FunctionNamespace, metav1.NamespaceAll} {
-				for _, what := range coveted(namespace) {
+				for _, what := range sensitiveAccess(namespace) {
 					for _, account := range accounts {
 						Expect(b.May(ctx, account, &what)).To(BeFalse(), "%s: %v", account, what)
 					}
@@ -130,8 +130,8 @@ func rightsOf(ctx context.Context, f *fixture.Fixture) []right {
 	return rights
 }
 
-// coveted returns the permissions that an attacker would want in a namespace.
-func coveted(namespace string) []authorizationv1.ResourceAttributes {
+// sensitiveAccess returns the permissions that an attacker would want in a namespace.
+func sensitiveAccess(namespace string) []authorizationv1.ResourceAttributes {
 	verbs := []string{"get", "list", "create", "delete"}
 	return append(
 		install.Permissions(namespace, rbacv1.PolicyRule{

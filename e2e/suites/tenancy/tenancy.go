@@ -28,8 +28,8 @@ import (
 )
 
 const (
-	// shared is the path of images that both teams may run. rarely is a schedule that fires only on leap days.
-	shared, rarely = "shared", "0 0 29 2 *"
+	// shared is the path of images that both teams may run. leapDays is a schedule that fires only on leap days.
+	shared, leapDays = "shared", "0 0 29 2 *"
 	// callers is the number of connections of a load, each with one call at a time. work is the duration of a call.
 	callers, work = 3, 20 * time.Millisecond
 )
@@ -101,7 +101,7 @@ func valuesOf(f *fixture.Fixture) map[string]any {
 			map[string]any{"prefix": f.Registry + "/" + shared},
 		}}},
 		"pods":       map[string]any{"maxParallelPodsPerFunction": 1},
-		"podJanitor": map[string]any{"schedule": rarely},
+		"podJanitor": map[string]any{"schedule": leapDays},
 		// No node has the label, so the image warmer creates no pods.
 		"imageWarmer": map[string]any{
 			"enabled": true, "images": []any{"set-labels:v0.2.0"}, "prepull": map[string]any{"nodeSelector": map[string]any{"krmfn.dev/no-node": "true"}},
