@@ -46,9 +46,9 @@ type addressRanges struct{ pods, services string }
 // member is a node with its address and the address range of its pods.
 type member struct{ name, address, podRange string }
 
-// connectPods sets up a minimal pod network: a veth pair for each pod, and a route on each node to the pods of every other node. Addresses of
-// deleted pods are unreachable. The set of nodes is fixed, so no agent is necessary. connectPods is idempotent. It must be called again after a
-// restart of a node, which deletes the routes.
+// connectPods sets up a minimal pod network: a veth pair for each pod, and a route on each node to the pods of every other node. Addresses
+// of deleted pods are unreachable. The set of nodes is fixed, so no agent is necessary. connectPods is idempotent. It must be called again
+// after a restart of a node, which deletes the routes.
 func connectPods(ctx context.Context, client kubernetes.Interface, all []nodes.Node, ranges addressRanges) error {
 	members, err := awaitMembers(ctx, client, len(all))
 	if err != nil {

@@ -38,8 +38,8 @@ import (
 )
 
 const (
-	// heapLimit is the heap limit of the servers under attack. maxResident is the maximum of their resident memory in bytes. The chart's default
-	// limit for function runners is 1 GiB.
+	// heapLimit is the heap limit of the servers under attack. maxResident is the maximum of their resident memory in bytes. The chart's
+	// default limit for function runners is 1 GiB.
 	heapLimit   = "GOMEMLIMIT=200MiB"
 	maxResident = 640 << 20
 	// attackTime bounds the time of one attack.

@@ -113,8 +113,8 @@ func newSigned(t *testing.T, signer *signaturetest.Signer) *signed {
 	return s
 }
 
-// evaluate calls a function, and returns the image of the pod that the function runner creates for it, or the error of the call. The function
-// runner tries again to create pods of earlier calls, which are skipped.
+// evaluate calls a function, and returns the image of the pod that the function runner creates for it, or the error of the call. The
+// function runner tries again to create pods of earlier calls, which are skipped.
 func (s *signed) evaluate(t *testing.T, image string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

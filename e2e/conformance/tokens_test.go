@@ -27,8 +27,8 @@ func jwt(audience string, lifetime time.Duration, signature string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + "." + signature
 }
 
-// Only clients with tokens that the API server confirms for the audience and for an allowed service account may call. While the API server is down, new
-// tokens are rejected. Tokens have no effect on connections without TLS.
+// Only clients with tokens that the API server confirms for the audience and for an allowed service account may call. While the API server
+// is down, new tokens are rejected. Tokens have no effect on connections without TLS.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	authority := certificatestest.New(t, "authority")

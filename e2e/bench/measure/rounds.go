@@ -84,9 +84,8 @@ func (v Variant) measure(ctx context.Context) (*load.Result, error) {
 	return nil, errors.New("no call ended: try a longer --turn")
 }
 
-// Interleave measures each variant once in each round, and reverses the order after each round. Other load on the machine therefore affects all
-// variants. Interleave fails if a measurement has no
-// successful call.
+// Interleave measures each variant once in each round, and reverses the order after each round. Other load on the machine therefore affects
+// all variants. Interleave fails if a measurement has no successful call.
 func Interleave(ctx context.Context, rounds int, variants ...Variant) ([]Series, error) {
 	all := make([]Series, len(variants))
 	order := make([]int, len(variants))

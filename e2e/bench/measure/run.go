@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package measure has the parts that benchmarks share: the main program, which waits for a quiet machine, measures parts and writes the report;
-// comparisons of variants, whose rounds are interleaved; and the measurements of calls of an evaluator.
+// Package measure has the parts that benchmarks share: the main program, which waits for a quiet machine, measures parts and writes the
+// report; comparisons of variants, whose rounds are interleaved; and the measurements of calls of an evaluator.
 package measure
 
 import (

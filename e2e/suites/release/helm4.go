@@ -101,7 +101,8 @@ var _ = Describe("With Helm 4", Label("release"), SpecPriority(1), func() {
 	})
 })
 
-// helm4 returns a function that runs Helm 4 in the release's namespace. The Makefile pins the version, builds it, and sets HELM4 to its path.
+// helm4 returns a function that runs Helm 4 in the release's namespace. The Makefile pins the version, builds it, and sets HELM4 to its
+// path.
 func helm4() func(context.Context, ...string) {
 	GinkgoHelper()
 	path := os.Getenv("HELM4")

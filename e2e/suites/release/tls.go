@@ -33,8 +33,8 @@ const (
 	secured, lifetime = "e2e-tls", 3 * time.Hour
 	// audience is the audience of tokens.
 	audience = "krmfn"
-	// leaver is a service account that is deleted. rejectionTimeout is the time limit for its token to be rejected: function runners accept a confirmed
-	// token for a minute, and the API server caches its own answers, too.
+	// leaver is a service account that is deleted. rejectionTimeout is the time limit for its token to be rejected: function runners accept a
+	// confirmed token for a minute, and the API server caches its own answers, too.
 	leaver, rejectionTimeout = "e2e-leaver", 90 * time.Second
 )
 
@@ -83,8 +83,8 @@ var _ = Describe("With TLS", Label("release"), func() {
 	})
 })
 
-// secure creates the Secret of the installation for the current spec. The result returns the TLS settings of a client with a certificate for a
-// URI, or with none.
+// secure creates the Secret of the installation for the current spec. The result returns the TLS settings of a client with a certificate
+// for a URI, or with none.
 func secure(ctx context.Context) func(uri string) certificates.ClientFlags {
 	GinkgoHelper()
 	authority := certificatestest.New(GinkgoTB(), "e2e")

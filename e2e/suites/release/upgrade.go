@@ -56,8 +56,8 @@ var _ = Describe("From the previous release, under load without failed calls", L
 	})
 })
 
-// replacementTimeout is the time limit for superseded pods to disappear. Function runners delete them after they have been unused for the scan
-// interval plus 30 seconds.
+// replacementTimeout is the time limit for superseded pods to disappear. Function runners delete them after they have been unused for the
+// scan interval plus 30 seconds.
 const replacementTimeout = 3 * time.Minute
 
 // poolsOf returns the pools of a function's live pods.

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command checksite checks the built documentation site in a directory: links must lead to existing files and anchors, and pages must not load
-// files from other hosts.
+// Command checksite checks the built documentation site in a directory: links must lead to existing files and anchors, and pages must not
+// load files from other hosts.
 package main
 
 import (

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// convert reads an OpenAPI v2 document and writes a line for each shared definition, sorted by name: the name, the kinds of the resource, and
-// the schema, separated by tabs.
+// convert reads an OpenAPI v2 document and writes a line for each shared definition, sorted by name: the name, the kinds of the resource,
+// and the schema, separated by tabs.
 func convert(openAPI []byte, out io.Writer) error {
 	// The rest of the document describes paths. Decoding it strictly would fail.
 	var sections struct {
@@ -122,8 +122,8 @@ func (all definitions) reference(ref string, required bool) (*schema, error) {
 	}
 }
 
-// definition is a schema of OpenAPI v2 with the keywords that Kubernetes uses. Other keywords are errors, because schemas without them would
-// accept invalid resources.
+// definition is a schema of OpenAPI v2 with the keywords that Kubernetes uses. Other keywords are errors, because schemas without them
+// would accept invalid resources.
 type definition struct {
 	Ref                  string                 `json:"$ref"`
 	Type                 string                 `json:"type"`
@@ -149,14 +149,15 @@ func (def *definition) shared() bool {
 	return len(def.Properties) > 0 || len(def.Kinds) > 0
 }
 
-// quantityName is the name of the definition of quantities, such as 500m. The document has no format for them, so convert sets quantityFormat.
+// quantityName is the name of the definition of quantities, such as 500m. The document has no format for them, so convert sets
+// quantityFormat.
 const (
 	quantityName   = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 	quantityFormat = "quantity"
 )
 
-// types returns the JSON types of a value; nil means any. OpenAPI v2 allows one type only, so Kubernetes gives values that can also be numbers
-// the type string.
+// types returns the JSON types of a value; nil means any. OpenAPI v2 allows one type only, so Kubernetes gives values that can also be
+// numbers the type string.
 func (def *definition) types() []string {
 	switch {
 	case def.Type == "":

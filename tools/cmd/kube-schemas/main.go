@@ -3,14 +3,14 @@
 
 // Command kube-schemas writes the JSON schemas of a Kubernetes release's resources to a text file.
 //
-// It downloads the Go module k8s.io/kubernetes with "go mod download", reads its OpenAPI v2 document (api/openapi-spec/swagger.json), and writes
-// the format that package functions/kubeconform/schemas documents and embeds. Equal releases give equal files, so lint can generate the file
-// again and compare.
+// It downloads the Go module k8s.io/kubernetes with "go mod download", reads its OpenAPI v2 document (api/openapi-spec/swagger.json), and
+// writes the format that package functions/kubeconform/schemas documents and embeds. Equal releases give equal files, so lint can generate
+// the file again and compare.
 //
 //	kube-schemas -version v1.36.3 -sum h1:… -out kubernetes.tsv
 //
-// No Go module contains the schemas of openapi2jsonschema, and they are much larger, because each file contains copies of all schemas that it
-// refers to.
+// No Go module contains the schemas of openapi2jsonschema, and they are much larger, because each file contains copies of all schemas that
+// it refers to.
 //
 // The flag -sum is the module's checksum in the Go checksum database. Other content is an error.
 package main
@@ -65,8 +65,8 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 	return os.WriteFile(*out, text.Bytes(), 0o644)
 }
 
-// kubernetesModule is the module with the OpenAPI document. go.mod cannot require it, because it requires modules that exist only in its own
-// repository.
+// kubernetesModule is the module with the OpenAPI document. go.mod cannot require it, because it requires modules that exist only in its
+// own repository.
 const kubernetesModule = "k8s.io/kubernetes"
 
 // openAPI returns the OpenAPI v2 document of a Kubernetes release, from the module cache or the module proxy. It returns an error if the

@@ -1,9 +1,9 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutate measures whether tests detect defects. It breaks code of the core in one place at a time, and runs the tests of the package,
-// which must fail. It does not change the checkout. It fails if the tests of a package detect less than 95% of its mutations, or if a mutation
-// does not apply.
+// Command mutate measures whether tests detect defects. It breaks code of the core in one place at a time, and runs the tests of the
+// package, which must fail. It does not change the checkout. It fails if the tests of a package detect less than 95% of its mutations, or
+// if a mutation does not apply.
 //
 //	mutate [-root DIR] [-match REGEXP]
 package main

@@ -3,9 +3,9 @@
 
 // Command protoc-gen-go-grpc-package is a protoc plugin that generates gRPC services into Go packages of their own.
 //
-// Its arguments are the command line of protoc-gen-go-grpc. The services of a file in package foov1 are generated into package foov1grpc, in the
-// subdirectory foov1grpc. protoc-gen-go-grpc itself has no option for another package, so programs that use only messages would link gRPC. Its
-// generator cannot be imported, because it is in a main package.
+// Its arguments are the command line of protoc-gen-go-grpc. The services of a file in package foov1 are generated into package foov1grpc,
+// in the subdirectory foov1grpc. protoc-gen-go-grpc itself has no option for another package, so programs that use only messages would link
+// gRPC. Its generator cannot be imported, because it is in a main package.
 //
 // Use the plugin with the option paths=source_relative. It passes all options to protoc-gen-go-grpc.
 package main
@@ -140,8 +140,8 @@ func goPackage(file *descriptorpb.FileDescriptorProto) (importPath, name string,
 	return importPath, name, nil
 }
 
-// restoreNames replaces the names of new files in generated code with the names of the original files. Server reflection looks up the file in
-// grpc.ServiceDesc.Metadata.
+// restoreNames replaces the names of new files in generated code with the names of the original files. Server reflection looks up the file
+// in grpc.ServiceDesc.Metadata.
 func restoreNames(resp *pluginpb.CodeGeneratorResponse, originals map[string]string) {
 	for _, file := range resp.GetFile() {
 		for name, original := range originals {

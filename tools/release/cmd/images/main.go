@@ -3,8 +3,8 @@
 
 // Command images builds krmfn's container images from its static commands, without Docker and without a base image.
 //
-// The arguments are architectures. --binaries has a directory with the commands for each of them. The same commands, version and certificates
-// give the same digests on every machine. Images whose main program has not been built are skipped.
+// The arguments are architectures. --binaries has a directory with the commands for each of them. The same commands, version and
+// certificates give the same digests on every machine. Images whose main program has not been built are skipped.
 package main
 
 import (

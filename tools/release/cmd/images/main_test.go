@@ -326,8 +326,8 @@ func loadTarball(t *testing.T, dir, name string) v1.Image {
 	return img
 }
 
-// contents describes the files of an image by path: the mode, and the target of a link or the content of a file that is one word. Directories
-// with mode 0755 are skipped.
+// contents describes the files of an image by path: the mode, and the target of a link or the content of a file that is one word.
+// Directories with mode 0755 are skipped.
 func contents(t *testing.T, img v1.Image) map[string]string {
 	t.Helper()
 	r := mutate.Extract(img)

@@ -121,7 +121,8 @@ func runPublish(ctx context.Context, args []string, w io.Writer) error {
 	return os.WriteFile(*digests, []byte(lines.String()), 0o644)
 }
 
-// runRequire writes the versions of this repository's modules in versions.yaml to the go.mod files in the directories that the arguments name.
+// runRequire writes the versions of this repository's modules in versions.yaml to the go.mod files in the directories that the arguments
+// name.
 func runRequire(args []string) error {
 	flags := flag.NewFlagSet("require", flag.ContinueOnError)
 	root := flags.String("root", ".", "root `directory` of the repository")

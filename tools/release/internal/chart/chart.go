@@ -31,9 +31,9 @@ type Package struct {
 	Data []byte
 }
 
-// Pack packages the chart in dir with the versions of a release: version and appVersion are the chart's version, images with another version
-// get their own tag, and images of the release get their digest. digests holds the digests by image name. All files get the timestamp at, so
-// that equal charts give equal bytes; helm package would use the current time.
+// Pack packages the chart in dir with the versions of a release: version and appVersion are the chart's version, images with another
+// version get their own tag, and images of the release get their digest. digests holds the digests by image name. All files get the
+// timestamp at, so that equal charts give equal bytes; helm package would use the current time.
 func Pack(dir string, v versions.Versions, digests map[string]string, at time.Time) (Package, error) {
 	source, err := loader.LoadDir(dir)
 	if err != nil {

@@ -51,8 +51,8 @@ func All(dirs []string, v versions.Versions) ([]Program, error) {
 const releaseVariable = "github.com/krmfn/krmfn/internal/server/version.release="
 
 // command splits a command line of the form [NAME=VALUE...] go build FLAG... into environment and arguments, with the program's version and
-// tag. The flags must contain -ldflags and -tags. The version replaces the one in the flags, because the flags are part of the build ID, and
-// the build ID is part of the program.
+// tag. The flags must contain -ldflags and -tags. The version replaces the one in the flags, because the flags are part of the build ID,
+// and the build ID is part of the program.
 func (p Program) command(line []string) (environ, args []string, err error) {
 	first := slices.IndexFunc(line, func(word string) bool { return !strings.Contains(word, "=") })
 	if first < 0 {

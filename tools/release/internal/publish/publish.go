@@ -40,8 +40,8 @@ type Options struct {
 	Log io.Writer
 }
 
-// Publish pushes the images of a release, their bills of materials, and the chart. It returns their references with digests. Content that the
-// registry already has is skipped. A tag with other content is an error, and Publish then pushes nothing.
+// Publish pushes the images of a release, their bills of materials, and the chart. It returns their references with digests. Content that
+// the registry already has is skipped. A tag with other content is an error, and Publish then pushes nothing.
 func Publish(ctx context.Context, o Options) (pushed []string, err error) {
 	if err := release.Verify(o.Dir); err != nil {
 		return nil, err

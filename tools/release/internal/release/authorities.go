@@ -18,8 +18,9 @@ import (
 
 const authoritiesModule = "golang.org/x/crypto/x509roots/fallback"
 
-// Authorities returns Mozilla's certificate authorities in PEM format. go.mod pins the version, so released images do not depend on the machine
-// that builds them. Authorities that Mozilla trusts only for older certificates are skipped, because PEM has no field for the constraint.
+// Authorities returns Mozilla's certificate authorities in PEM format. go.mod pins the version, so released images do not depend on the
+// machine that builds them. Authorities that Mozilla trusts only for older certificates are skipped, because PEM has no field for the
+// constraint.
 func Authorities() ([]byte, error) {
 	var buf bytes.Buffer
 	for root := range bundle.Roots() {

@@ -23,8 +23,8 @@ import (
 // File is the name of the file in the root of the repository.
 const File = "versions.yaml"
 
-// Versions holds the versions of the chart, of each image and of each public Go module, such as "v1.2.3" or "v1.2.3-rc.1", and of Go, such as
-// "1.26.8". The keys of modules are directories. The module ".", with services and internal, has the version of the chart.
+// Versions holds the versions of the chart, of each image and of each public Go module, such as "v1.2.3" or "v1.2.3-rc.1", and of Go, such
+// as "1.26.8". The keys of modules are directories. The module ".", with services and internal, has the version of the chart.
 type Versions struct {
 	Chart   string            `yaml:"chart"`
 	Images  map[string]string `yaml:"images"`
