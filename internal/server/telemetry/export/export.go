@@ -26,14 +26,13 @@ import (
 	"github.com/krmfn/krmfn/internal/server/telemetry"
 )
 
-// New sets up the exporters that the environment names: OTEL_METRICS_EXPORTER (otlp, prometheus, console, none),
-// OTEL_TRACES_EXPORTER (otlp, console, none) and the variables that configure them. Both default to none, unlike in the
-// specification, because otlp would send to a collector that may not exist. OTEL_SDK_DISABLED=true means none. prometheus serves HTTPS if
-// secure is not nil. otlp sends over HTTP, or over gRPC if the environment says so and grpc is not the zero value. attributes describe the
-// process, together with the service and OTEL_RESOURCE_ATTRIBUTES.
+// New creates the exporters named by OTEL_METRICS_EXPORTER (otlp, prometheus, console, none) and OTEL_TRACES_EXPORTER (otlp, console,
+// none). Both default to none, unlike in the specification, because otlp would send to a collector that may not exist.
+// OTEL_SDK_DISABLED=true means none. prometheus serves HTTPS if secure is not nil. otlp uses HTTP, or gRPC if the environment selects it
+// and grpc is not the zero value. attributes describe the process, together with the service and OTEL_RESOURCE_ATTRIBUTES.
 //
-// The result is never nil. With an error, it exports the signals that have none. Errors that occur later, such as those of a collector
-// that does not answer, are logged. Call Shutdown in the end.
+// The result is never nil. If one exporter cannot be created, New returns an error and a result with the other one. Later errors, for
+// example because a collector does not answer, are logged. The caller must call Shutdown.
 func New(ctx context.Context, service, version string, secure *tls.Config, grpc GRPC, attributes ...attribute.KeyValue) (*telemetry.Telemetry, error) {
 	t := &telemetry.Telemetry{
 		Metrics: metricnoop.NewMeterProvider(), Traces: tracenoop.NewTracerProvider(),
@@ -46,7 +45,7 @@ func New(ctx context.Context, service, version string, secure *tls.Config, grpc 
 	res, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName(service), semconv.ServiceVersion(version)),
 		resource.WithAttributes(attributes...), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
-		err = fmt.Errorf("describe this process for telemetry: %w", err)
+		err = fmt.Errorf("create the telemetry resource: %w", err)
 	}
 	if metricsErr := metrics(ctx, t, res, service, version, secure, grpc); metricsErr != nil {
 		err = errors.Join(err, fmt.Errorf("export metrics with OTEL_METRICS_EXPORTER=%q: %w", os.Getenv("OTEL_METRICS_EXPORTER"), metricsErr))

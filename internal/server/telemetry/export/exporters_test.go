@@ -11,13 +11,13 @@ import (
 	"github.com/krmfn/krmfn/internal/server/telemetry/export/otlpgrpc"
 )
 
-// The environment is the process's, so the cases do not run in parallel.
+// The cases set environment variables, and therefore cannot run in parallel.
 func TestExporters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		exporter, protocol, metricsProtocol, disabled string
 		grpc                                          export.GRPC
 		active                                        bool
-		// err is part of the error; "" for none.
+		// err is a part of the expected error; "" means no error.
 		err string
 	}{
 		"default":                 {},
@@ -50,7 +50,7 @@ func TestExporters(t *testing.T) {
 			case tc.err == "" && err != nil:
 				t.Fatal(err)
 			case tc.err != "" && (err == nil || !strings.Contains(err.Error(), tc.err)):
-				t.Fatalf("New() = %v, want an error with %s", err, tc.err)
+				t.Fatalf("New() = %v, want an error with %q", err, tc.err)
 			}
 			if tel.Active != tc.active {
 				t.Errorf("Active = %v, want %v", tel.Active, tc.active)

@@ -21,7 +21,7 @@ const errorLogInterval = time.Minute
 func logErrors() {
 	seldom := rate.Sometimes{First: 1, Interval: errorLogInterval}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		seldom.Do(func() { slog.Default().Warn("telemetry is lost", "err", err) })
+		seldom.Do(func() { slog.Default().Warn("telemetry export failed", "err", err) })
 	}))
 	otel.SetLogger(logr.FromSlogHandler(withoutValues{slog.Default().Handler()}))
 }

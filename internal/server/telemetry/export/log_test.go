@@ -33,7 +33,7 @@ func TestErrorsAreLogged(t *testing.T) {
 	text := log.String()
 	for part, want := range map[string]int{`"msg":"OpenTelemetry: parse headers"`: 1, "secret": 0, "the collector is down": 1} {
 		if got := strings.Count(text, part); got != want {
-			t.Errorf("%q is logged %d times, want %d:\n%s", part, got, want, text)
+			t.Errorf("the log contains %q %d times, want %d:\n%s", part, got, want, text)
 		}
 	}
 	if err := tel.Shutdown(t.Context()); err != nil {
