@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command image-warmer makes the images of functions known and present before they are needed.
+// Command image-warmer looks up the images of functions, and pulls them onto nodes, before their first call.
 package main
 
 import (
@@ -36,9 +36,9 @@ import (
 // Exit codes.
 const (
 	exitOK = 0
-	// exitFailed says that not all was done that should be.
+	// exitFailed means that something failed.
 	exitFailed = 1
-	// exitUsage says that flags make no sense, so that nothing was done.
+	// exitUsage means that a flag is invalid, so that nothing was done.
 	exitUsage = 2
 )
 
@@ -59,7 +59,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	o, err := options.Parse(args, environ)
 	switch {
 	case errors.Is(err, pflag.ErrHelp):
-		fmt.Fprint(stdout, flags.Text("Makes the images of functions known to function runners, and present on nodes, before they are needed.",
+		fmt.Fprint(stdout, flags.Text("Looks up the images of functions, and pulls them onto nodes, before their first call.",
 			"image-warmer [flags] [IMAGE...]", new(options.Options).Flags()))
 		return exitOK
 	case err != nil:
@@ -73,9 +73,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return exitUsage
 	}
 	defer func() {
-		// What was to be done is done, whether somebody hears of it or not.
+		// Lost metrics do not change the exit code.
 		if err := exporters.Shutdown(ctx); err != nil {
-			log.Warn("the metrics are lost", "err", err)
+			log.Warn("metrics were not exported", "err", err)
 		}
 	}()
 	c := command{options: o, telemetry: exporters, stdout: stdout, stderr: stderr, config: warmer.Config{
@@ -85,7 +85,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		fmt.Fprintf(stderr, "image-warmer: %v\n", err)
 		return exitFailed
 	}
-	// Who wants the metadata on standard output wants nothing else there.
+	// Metadata on standard output must not be mixed with the report.
 	if o.Metadata.File == publish.StandardOutput {
 		c.stdout = stderr
 	}
@@ -108,16 +108,16 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return c.finish(c.warm(ctx, nil))
 }
 
-// command makes runs and reports them.
+// command performs runs and writes their reports.
 type command struct {
 	options        options.Options
 	config         warmer.Config
-	policy         *policy.Store // nil where all images may be warmed
+	policy         *policy.Store // nil permits all images
 	telemetry      *telemetry.Telemetry
 	stdout, stderr io.Writer
 }
 
-// warm makes one run, for some nodes or, where they are nil, for all.
+// warm performs one run for the named nodes, or for all nodes if nodes is nil.
 func (c *command) warm(ctx context.Context, nodes []string) *report.Report {
 	run := c.config
 	run.Run, run.Nodes = strings.ToLower(rand.Text()[:10]), nodes
@@ -127,14 +127,14 @@ func (c *command) warm(ctx context.Context, nodes []string) *report.Report {
 	return warmer.Run(ctx, run)
 }
 
-// watch makes runs until ctx ends.
+// watch performs runs until ctx ends.
 func (c *command) watch(ctx context.Context) int {
 	o := &c.options
 	w := watch.Config{
 		Selector: o.Prepull.NodeSelector, Tolerations: o.Prepull.Tolerations, Interval: o.Interval, Log: c.config.Log,
 		Warm: func(ctx context.Context, nodes []string) *report.Report {
 			if c.policy != nil {
-				changed, err := c.policy.Load() // which logs its errors, and keeps the policy before
+				changed, err := c.policy.Load() // Load logs errors, and keeps the previous policy
 				c.telemetry.Reloads.Record("image_policy", changed, err)
 			}
 			r := c.warm(ctx, nodes)
@@ -169,7 +169,7 @@ func (c *command) finish(result *report.Report) int {
 	return exitOK
 }
 
-// connectTo has a run work for the cluster that a kubeconfig file names; see connect.Config.
+// connectTo sets the cluster of the runs; see connect.Config for kubeconfig.
 func connectTo(c *warmer.Config, kubeconfig string) error {
 	config, err := connect.Config(kubeconfig, "image-warmer")
 	if err != nil {

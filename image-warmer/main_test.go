@@ -82,13 +82,13 @@ func TestExitCodes(t *testing.T) {
 			t.Parallel()
 			code, stdout, stderr := warm(t, tc.args...)
 			if code != tc.code || !strings.Contains(stdout, tc.stdout) || !strings.Contains(stderr, tc.stderr) {
-				t.Errorf("exit code %d, want %d\nstdout: %s\nstderr: %s", code, tc.code, stdout, stderr)
+				t.Errorf("exit code = %d, want %d\nstdout: %s\nstderr: %s", code, tc.code, stdout, stderr)
 			}
 		})
 	}
 }
 
-// Programs read the report on standard output, and nothing else is there.
+// Standard output contains only the report, because programs parse it.
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	host := newRegistry(t)
@@ -101,23 +101,23 @@ func TestJSON(t *testing.T) {
 		"--image-rewrite=old.invalid/moved="+host+"/fn")
 	var got report.Report
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK {
-		t.Fatalf("exit code %d, %v\n%s\n%s", code, err, stdout, stderr)
+		t.Fatalf("exit code = %d, error = %v\n%s\n%s", code, err, stdout, stderr)
 	}
 	if len(got.Images) != 1 || got.Images[0].Image != host+"/fn:v1.2.3" || got.Images[0].Metadata != report.Resolved || len(got.Failures) > 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("report = %+v, want another one", got)
 	}
 }
 
-// What is on standard output is the metadata, as function runners read it.
+// With --metadata-file=-, standard output contains only the metadata.
 func TestMetadataOnStandardOutput(t *testing.T) {
 	t.Parallel()
 	host := newRegistry(t)
 	code, stdout, stderr := warm(t, host+"/fn:v1.2.3", "--metadata-file=-")
 	images, err := metadata.Parse([]byte(stdout))
 	if code != exitOK || err != nil || len(images) != 1 || cmp.Diff([]string{"/fn"}, images[0].Command) != "" {
-		t.Errorf("exit code %d, %v: %+v\n%s", code, err, images, stdout)
+		t.Errorf("exit code = %d, error = %v, images = %+v, standard output:\n%s", code, err, images, stdout)
 	}
 	if !strings.Contains(stderr, "metadata: standard output created") {
-		t.Errorf("stderr: %s", stderr)
+		t.Errorf("standard error without the report:\n%s", stderr)
 	}
 }

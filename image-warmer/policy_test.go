@@ -20,7 +20,7 @@ import (
 	"github.com/krmfn/krmfn/internal/server/telemetry"
 )
 
-// lastWord ends a watch with the report of its first run.
+// lastWord cancels a watch when the report of the first run is written.
 type lastWord struct{ end context.CancelFunc }
 
 func (w lastWord) Write(text []byte) (int, error) {
@@ -28,7 +28,7 @@ func (w lastWord) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Each run of a watch reads the policy again, and the metrics tell of one that cannot be used.
+// Each run of a watch reads the policy again, and records failures in a metric.
 func TestPolicyReloads(t *testing.T) {
 	t.Parallel()
 	const valid = "apiVersion: krmfn.dev/v1alpha1\nkind: ImagePolicy\nallow: [{prefix: example.com/}]\n"
@@ -70,16 +70,16 @@ func TestPolicyReloads(t *testing.T) {
 				config: warmer.Config{Options: o, Log: log},
 			}
 			if code := c.watch(ctx); code != exitOK {
-				t.Fatalf("exit code %d", code)
+				t.Fatalf("exit code = %d, want 0", code)
 			}
 			if got := successful(t, reader); got != test.want {
-				t.Errorf("krm_config_last_reload_successful is %d, want %d", got, test.want)
+				t.Errorf("krm_config_last_reload_successful = %d, want %d", got, test.want)
 			}
 		})
 	}
 }
 
-// successful returns krm_config_last_reload_successful of the image policy, and -1 where there is none.
+// successful returns krm_config_last_reload_successful of the image policy, or -1 if it is missing.
 func successful(t *testing.T, reader sdkmetric.Reader) int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics

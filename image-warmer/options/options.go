@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package options has the flags of the image warmer. Those that the function runner has, too, have the same names, meanings
-// and defaults there.
+// Package options defines the flags of the image warmer. Flags that the function runner also has have the same names, meanings and
+// defaults.
 package options
 
 import (
@@ -27,66 +27,66 @@ const (
 	OutputJSON  = "json"
 )
 
-// Options are the settings of one run. Each is the value of a flag, which Flags describes.
+// Options are the values of the flags; see Flags.
 type Options struct {
 	Sources Sources
-	// DefaultImagePrefix is put before images without a slash, and then Rewrites replace prefixes.
+	// DefaultImagePrefix is the prefix of images without a slash. Rewrites then replace prefixes.
 	DefaultImagePrefix string
 	Rewrites           reference.Rewrites
-	// Policy is a file that says which images may be warmed; "" permits all.
+	// Policy is the path of the image policy. Empty permits all images.
 	Policy string
 	// Namespace is the namespace of function pods and FunctionConfig objects.
 	Namespace string
-	// Kubeconfig is a file; empty means the usual places.
+	// Kubeconfig is the path of a kubeconfig file. Empty means the default locations.
 	Kubeconfig string
 	Resolve    struct {
-		// Parallel is the maximum number of concurrent lookups, and Timeout is the maximum time for one lookup.
+		// Parallel is the maximum number of concurrent lookups, and Timeout is the timeout of one lookup.
 		Parallel int
 		Timeout  time.Duration
 	}
 	Registry struct {
-		// Private turns on credentials from AuthPath, a docker config file; nodes pull with the Secret AuthSecret.
+		// Private enables credentials: those of the docker config file AuthPath for lookups, and of the Secret AuthSecret for pulls.
 		Private              bool
 		AuthPath, AuthSecret string
-		// TLS turns on the CA certificates in the directory TLSPath.
+		// TLS enables the CA certificates in the directory TLSPath.
 		TLS     bool
 		TLSPath string
 	}
 	Metadata struct {
-		// ConfigMap and Namespace name a ConfigMap; without a name there is none. An empty namespace is the pod's own.
+		// ConfigMap and Namespace identify a ConfigMap. An empty name means none. An empty namespace means the pod's own.
 		ConfigMap, Namespace string
-		// File takes the place of the ConfigMap; "-" is standard output.
+		// File is the path of a file that replaces the ConfigMap. "-" means standard output.
 		File string
 	}
-	// Prepull says whether and how nodes are made to pull, with the Secret of private registries besides its PullSecrets.
+	// Prepull configures pulls. Pods use the Secret of private registries in addition to PullSecrets.
 	Prepull struct {
 		Enabled bool
 		Pulls
 	}
 	// Output is OutputTable or OutputJSON.
 	Output string
-	// DryRun asks and writes nothing.
+	// DryRun reports what a run would do, and changes nothing.
 	DryRun bool
-	// Timeout is the most time for one run: what is left by then fails.
+	// Timeout is the maximum duration of one run. Images that are not done by then fail.
 	Timeout time.Duration
-	// Watch has runs follow each other: for all nodes each Interval, and for nodes that join when they do.
+	// Watch repeats runs: for all nodes every Interval, and for new nodes when they join.
 	Watch    bool
 	Interval time.Duration
 	Log      struct {
-		// Level is klog's verbosity, and Format json or text.
+		// Level is klog's verbosity. Format is json or text.
 		Level  int
 		Format string
 	}
 }
 
-// Sources are where images are named; those that are empty do not count.
+// Sources are the sources of images. Empty ones are ignored.
 type Sources struct {
-	// Images are references, short names among them.
+	// Images are references or short names of images.
 	Images []string
-	// PodCacheConfig is a file as function runners have it, and Kptfiles are directories with packages.
+	// PodCacheConfig is the path of the function runner's settings file, and Kptfiles are directories with packages.
 	PodCacheConfig string
 	Kptfiles       []string
-	// FunctionConfigs has the FunctionConfig objects of a namespace count.
+	// FunctionConfigs adds the images of FunctionConfig objects.
 	FunctionConfigs bool
 }
 
@@ -96,28 +96,28 @@ type Pulls struct {
 	// the cluster supports them, and init containers otherwise, or if image volumes fail.
 	WrapperImage string
 	Injection    injection.Method
-	// NodeSelector and Tolerations choose the nodes; an empty selector chooses all.
+	// NodeSelector and Tolerations select the nodes. An empty selector selects all nodes.
 	NodeSelector string
 	Tolerations  []corev1.Toleration
 	// User is functionpod.UserNobody or functionpod.UserAssigned.
 	User string
-	// PullSecrets are names of Secrets in the namespace.
+	// PullSecrets are the names of pull secrets in the namespace.
 	PullSecrets []string
 	// MaxParallel is the maximum number of concurrent pulls, and MaxPerNode the maximum on one node. Both are at least 1.
 	MaxParallel, MaxPerNode int
-	// Timeout is the most time that one pull may take. The kubelet ends a pod then whose maker has gone.
+	// Timeout is the maximum duration of one pull. The kubelet enforces it if the image warmer has exited.
 	Timeout time.Duration
 }
 
 const (
-	// wrapperImageVariable names the image of the wrapper server, as for the function runner.
+	// wrapperImageVariable is the environment variable with the image of the wrapper server. The function runner has the same.
 	wrapperImageVariable = "WRAPPER_SERVER_IMAGE"
-	// inClusterVariable is in the environment of every pod.
+	// inClusterVariable is set in every pod.
 	inClusterVariable = "KUBERNETES_SERVICE_HOST"
 )
 
-// Parse reads arguments, which are images besides flags, and what of the environment they leave open. The error names every
-// flag that is wrong; it is pflag.ErrHelp where help is asked for.
+// Parse parses flags and arguments, which are images. Environment variables replace missing flags. The error names all invalid flags; it is
+// pflag.ErrHelp for --help.
 func Parse(args, environ []string) (Options, error) {
 	var o Options
 	set := o.Flags()
@@ -143,7 +143,7 @@ func (o *Options) NeedsCluster() bool {
 // Publishes reports whether the image warmer writes metadata to a ConfigMap.
 func (o *Options) Publishes() bool { return o.Metadata.File == "" && o.Metadata.ConfigMap != "" }
 
-// validate names every flag that is wrong.
+// validate returns an error that names all invalid flags.
 func (o *Options) validate() error {
 	var problems []error
 	s := &o.Sources

@@ -44,7 +44,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What flags leave open comes from the environment.
+// Environment variables replace missing flags.
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	pod := []string{"KUBERNETES_SERVICE_HOST=10.0.0.1", "WRAPPER_SERVER_IMAGE=w:v1"}
@@ -64,7 +64,7 @@ func TestEnvironment(t *testing.T) {
 			t.Parallel()
 			o, err := options.Parse(append(tc.args, "a:v1"), tc.environ)
 			if err != nil || o.Prepull.Enabled != tc.prepull || o.Prepull.WrapperImage != tc.wrapper {
-				t.Errorf("prepull %v, image %q, %v: want %v and %q", o.Prepull.Enabled, o.Prepull.WrapperImage, err, tc.prepull, tc.wrapper)
+				t.Errorf("prepull = %v, wrapper image = %q, error = %v, want %v, %q and no error", o.Prepull.Enabled, o.Prepull.WrapperImage, err, tc.prepull, tc.wrapper)
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestNeedsCluster(t *testing.T) {
 	} {
 		o, err := options.Parse(strings.Fields(args), nil)
 		if err != nil || o.NeedsCluster() != want {
-			t.Errorf("%s: %v, %v, want %v", args, o.NeedsCluster(), err, want)
+			t.Errorf("%s: NeedsCluster() = %v, error = %v, want %v", args, o.NeedsCluster(), err, want)
 		}
 	}
 }
@@ -92,9 +92,9 @@ func TestParseErrors(t *testing.T) {
 		"":          "no images are given",
 		"a --bogus": "unknown flag: --bogus",
 		"a --format=xml --max-parallel-lookups=0":             `--format is "xml", want table or json; --max-parallel-lookups is "0", want more than 0`,
-		"a --toleration=k:Never":                              `effect "Never" is none of`,
-		"a --toleration==v":                                   `"" is no key`,
-		"a --toleration=k=v/w":                                `"v/w" is no value`,
+		"a --toleration=k:Never":                              `effect is "Never", want NoSchedule`,
+		"a --toleration==v":                                   `the key "" is invalid`,
+		"a --toleration=k=v/w":                                `the value "v/w" is invalid`,
 		"a --prepull":                                         "--wrapper-image or the environment variable WRAPPER_SERVER_IMAGE must name",
 		"a --prepull --wrapper-image=A":                       "--wrapper-image: function image reference",
 		"a --pod-user=root":                                   `--pod-user is "root", want nobody or assigned`,
@@ -108,10 +108,10 @@ func TestParseErrors(t *testing.T) {
 		"a --default-image-prefix=http://a":                   `--default-image-prefix is "http://a"`,
 	} {
 		if _, err := options.Parse(strings.Fields(args), nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", args, err, want)
+			t.Errorf("Parse(%s) = %v, want an error with %q", args, err, want)
 		}
 	}
 	if _, err := options.Parse([]string{"--help"}, nil); !errors.Is(err, pflag.ErrHelp) {
-		t.Errorf("--help: %v", err)
+		t.Errorf("Parse(--help) = %v, want %v", err, pflag.ErrHelp)
 	}
 }

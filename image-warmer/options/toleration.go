@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// tolerations is the value of --toleration: all of them, and their texts.
+// tolerations is the value of --toleration: all tolerations, and their texts.
 type tolerations struct {
 	all   *[]corev1.Toleration
 	texts []string
 }
 
-// Set adds one toleration: key[=value][:effect]. Without a value any is tolerated, without an effect all are.
+// Set adds one toleration: key[=value][:effect]. Without a value, it tolerates all values; without an effect, all effects.
 func (t *tolerations) Set(text string) error {
 	rest, effect, hasEffect := strings.Cut(text, ":")
 	key, value, hasValue := strings.Cut(rest, "=")
@@ -26,24 +26,24 @@ func (t *tolerations) Set(text string) error {
 		one.Operator, one.Value = corev1.TolerationOpEqual, value
 	}
 	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-		return fmt.Errorf("want key[=value][:effect], but %q is no key: %s", key, problems[0])
+		return fmt.Errorf("want key[=value][:effect], but the key %q is invalid: %s", key, problems[0])
 	}
 	if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
-		return fmt.Errorf("want key[=value][:effect], but %q is no value: %s", value, problems[0])
+		return fmt.Errorf("want key[=value][:effect], but the value %q is invalid: %s", value, problems[0])
 	}
 	switch one.Effect {
 	case corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule:
 	default:
 		if hasEffect {
-			return fmt.Errorf("effect %q is none of NoSchedule, NoExecute and PreferNoSchedule", effect)
+			return fmt.Errorf("effect is %q, want NoSchedule, NoExecute or PreferNoSchedule", effect)
 		}
 	}
 	*t.all, t.texts = append(*t.all, one), append(t.texts, text)
 	return nil
 }
 
-// Type is what help calls a value.
+// Type returns the name of the value in the help text.
 func (t *tolerations) Type() string { return "toleration" }
 
-// String has the tolerations as they are given, separated by commas.
+// String returns the given texts, separated by commas.
 func (t *tolerations) String() string { return strings.Join(t.texts, ",") }

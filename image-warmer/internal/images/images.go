@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package images finds out which images there are to warm: those that are named, and those that files, packages and objects
-// of the cluster name.
+// Package images collects the images to warm: from flags, settings files, Kptfiles and FunctionConfig objects.
 package images
 
 import (
@@ -21,42 +20,42 @@ import (
 	"github.com/krmfn/krmfn/services/images/reference"
 )
 
-// Config is what Collect needs.
+// Config configures Collect.
 type Config struct {
 	options.Sources
 
-	// Cluster has the FunctionConfig objects, in Namespace; it is not used without them.
+	// Cluster is a client for the FunctionConfig objects in Namespace. It may be nil without Sources.FunctionConfigs.
 	Cluster   dynamic.Interface
 	Namespace string
-	// Prefix is put before images without a slash, and then Rewrites replace prefixes.
+	// Prefix is the prefix of images without a slash. Rewrites then replace prefixes.
 	Prefix   string
 	Rewrites reference.Rewrites
-	// Tags lists the tags of images, for the version constraints of Kptfiles: of Parallel repositories at once, at least 1,
-	// within Timeout for each.
+	// Tags lists the tags of images, to resolve the version constraints of Kptfiles. Parallel is the maximum number of concurrent
+	// listings, at least 1, and Timeout is the timeout of each.
 	Tags     TagLister
 	Parallel int
 	Timeout  time.Duration
 }
 
-// TagLister lists the tags of a repository, in any order. It is called by several goroutines at once, and must end with the
-// context. A registry.Client is one.
+// TagLister lists the tags of a repository, in any order. It must be safe for concurrent use, and must return when the context ends.
+// registry.Client implements it.
 type TagLister interface {
 	Tags(ctx context.Context, repository string) ([]string, error)
 }
 
-// Found is what there is.
+// Found is the result of Collect.
 type Found struct {
-	// References are sorted, and as function runners pull them; each is there once.
+	// References are the references that function runners pull, sorted and unique.
 	References []string
-	// Failures are the images that cannot be warmed, and the places that may name images and cannot be read.
+	// Failures are the images that cannot be warmed, and the sources that cannot be read.
 	Failures []report.Failure
-	// Complete says that every place was read: what is not among the references is named nowhere.
+	// Complete reports that all sources were read, so that no other image is in use.
 	Complete bool
-	// Notes are for people.
+	// Notes are messages for the report that are not failures.
 	Notes []string
 }
 
-// Collect returns the images that are named. What goes wrong with one of them, or in one place, leaves the others alone.
+// Collect returns the images of all sources. A failure of one image or source does not affect the others.
 func Collect(ctx context.Context, c Config) Found {
 	f := &finder{
 		Config: c, references: map[string]bool{}, constraints: map[string][]reference.Constraint{}, found: Found{Complete: true},
@@ -81,12 +80,12 @@ func Collect(ctx context.Context, c Config) Found {
 type finder struct {
 	Config
 	references map[string]bool
-	// constraints are by repository.
+	// constraints holds the version constraints by repository.
 	constraints map[string][]reference.Constraint
 	found       Found
 }
 
-// add takes an image as it is named in calls.
+// add adds an image by its name in calls.
 func (f *finder) add(name string) {
 	ref, err := reference.Resolve(name, f.Prefix)
 	if err == nil {
@@ -95,7 +94,7 @@ func (f *finder) add(name string) {
 	f.resolved(name, ref, err)
 }
 
-// resolved takes a reference, or why there is none.
+// resolved adds the reference of an image, or a failure if err is not nil.
 func (f *finder) resolved(name, ref string, err error) {
 	if err != nil {
 		f.fail(name, err)
@@ -104,27 +103,27 @@ func (f *finder) resolved(name, ref string, err error) {
 	f.references[f.Rewrites.Apply(ref)] = true
 }
 
-// fail notes that an image cannot be warmed. A place may name it a hundred times.
+// fail adds a failure once, even if a source names the image many times.
 func (f *finder) fail(name string, err error) {
 	if failure := (report.Failure{Image: name, Reason: err.Error()}); !slices.Contains(f.found.Failures, failure) {
 		f.found.Failures = append(f.found.Failures, failure)
 	}
 }
 
-// unread notes that a place cannot be read: it may name images that are known from an earlier run.
-func (f *finder) unread(place string, err error) {
+// unread adds a failure of a source. Its images may be known from an earlier run, so the result is incomplete.
+func (f *finder) unread(source string, err error) {
 	f.found.Complete = false
-	f.fail(place, err)
+	f.fail(source, err)
 }
 
 func (f *finder) note(format string, args ...any) {
 	f.found.Notes = append(f.found.Notes, fmt.Sprintf(format, args...))
 }
 
-// maxFile is the most bytes of a file that names images.
+// maxFile is the maximum size of a file, in bytes.
 const maxFile = 4 << 20
 
-// podCacheConfig takes the functions with settings of their own.
+// podCacheConfig adds the functions in the settings file.
 func (f *finder) podCacheConfig(file string) {
 	text, err := readFile(file)
 	if err != nil {
@@ -133,7 +132,7 @@ func (f *finder) podCacheConfig(file string) {
 	}
 	names, nameless, err := podcacheconfig.Images(text)
 	if err != nil {
-		f.unread(file, fmt.Errorf("--pod-cache-config is not understood: %w", err))
+		f.unread(file, fmt.Errorf("--pod-cache-config is invalid: %w", err))
 		return
 	}
 	if nameless > 0 {

@@ -49,21 +49,21 @@ func TestArguments(t *testing.T) {
 	})
 }
 
-// want checks what was found, and that failures, by image, say something.
+// want checks the result. failures maps images to texts in their reasons.
 func want(t *testing.T, found images.Found, complete bool, references []string, failures map[string]string) {
 	t.Helper()
 	if diff := cmp.Diff(references, found.References); diff != "" {
 		t.Errorf("references (-want +got):\n%s", diff)
 	}
 	if found.Complete != complete {
-		t.Errorf("complete: %v, want %v", found.Complete, complete)
+		t.Errorf("Complete = %v, want %v", found.Complete, complete)
 	}
 	if len(found.Failures) != len(failures) {
-		t.Errorf("failures are %v, want %v", found.Failures, failures)
+		t.Errorf("Failures = %v, want %v", found.Failures, failures)
 	}
 	for _, f := range found.Failures {
 		if text, ok := failures[f.Image]; !ok || !strings.Contains(f.Reason, text) {
-			t.Errorf("%q failed: %s, want %q", f.Image, f.Reason, text)
+			t.Errorf("reason for %q = %q, want %q", f.Image, f.Reason, text)
 		}
 	}
 }
@@ -88,12 +88,12 @@ func TestPodCacheConfig(t *testing.T) {
 			file := write(t, filepath.Join(dir, tc.name), tc.text)
 			failures := map[string]string{}
 			if !tc.complete {
-				failures[file] = "--pod-cache-config is not understood"
+				failures[file] = "--pod-cache-config is invalid"
 			}
 			found := images.Collect(t.Context(), images.Config{Sources: options.Sources{PodCacheConfig: file}, Prefix: "p.io"})
 			want(t, found, tc.complete, tc.references, failures)
 			if len(found.Notes) != tc.notes {
-				t.Errorf("notes are %q", found.Notes)
+				t.Errorf("Notes = %q, want others", found.Notes)
 			}
 		})
 	}
@@ -114,13 +114,13 @@ func TestKptfiles(t *testing.T) {
 		broken: "nonsense",
 	})
 	if len(found.Notes) != 1 || !strings.Contains(found.Notes[0], "no Kptfile") {
-		t.Errorf("notes are %q", found.Notes)
+		t.Errorf("Notes = %q, want others", found.Notes)
 	}
 	missing := filepath.Join(dir, "missing")
 	want(t, images.Collect(t.Context(), images.Config{Sources: options.Sources{Kptfiles: []string{missing}}}), false, nil, map[string]string{missing: "no such file"})
 }
 
-// lister has the tags of repositories; one without any cannot be asked.
+// lister holds the tags of repositories. Other repositories return an error.
 type lister map[string][]string
 
 func (l lister) Tags(_ context.Context, repository string) ([]string, error) {
@@ -184,11 +184,11 @@ func TestFunctionConfigs(t *testing.T) {
 		"FunctionConfig odd": "spec.podExecutor is no object", "p.io/f:v 1": `tag "v 1"`,
 	})
 	if len(found.Notes) != 1 || !strings.Contains(found.Notes[0], "FunctionConfig tagless") {
-		t.Errorf("notes are %q", found.Notes)
+		t.Errorf("Notes = %q, want others", found.Notes)
 	}
 }
 
-// A cluster without Porch has no such objects; one that does not answer may have.
+// A cluster without Porch has no FunctionConfig objects. A cluster that does not answer may have some.
 func TestFunctionConfigErrors(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -203,7 +203,7 @@ func TestFunctionConfigErrors(t *testing.T) {
 		c.PrependReactor("list", "functionconfigs", func(kubetesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 		found := images.Collect(t.Context(), images.Config{Sources: options.Sources{FunctionConfigs: true}, Cluster: c, Namespace: "fns"})
 		if found.Complete != tc.complete || len(found.Notes) != tc.notes || (len(found.Failures) == 0) != tc.complete {
-			t.Errorf("%v: %+v", tc.err, found)
+			t.Errorf("%v: Collect() = %+v, want Complete = %v and %d notes", tc.err, found, tc.complete, tc.notes)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/krmfn/krmfn/services/render/kptfile"
 )
 
-// kptfiles takes the functions of all pipelines below a directory. Symbolic links are not followed, as in a render.
+// kptfiles adds the functions of all pipelines below a directory. Like a render, it does not follow symbolic links.
 func (f *finder) kptfiles(dir string) {
 	packages := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -40,7 +40,7 @@ func (f *finder) kptfiles(dir string) {
 	case err != nil:
 		f.unread(dir, fmt.Errorf("read --kptfiles: %w", err))
 	case packages == 0:
-		f.note("%s: there is no Kptfile in this directory, or below", dir)
+		f.note("%s: no Kptfile in this directory or below", dir)
 	}
 }
 
@@ -78,8 +78,8 @@ func (f *finder) function(function *kptfilev1.Function) {
 	f.resolved(function.Image, ref, err)
 }
 
-// resolveConstraints adds the images that version constraints mean, each repository being asked for once. It is asked for under
-// the name that the Kptfile has, as a render does, whatever the rewrites say.
+// resolveConstraints adds the images that satisfy version constraints. It lists the tags of each repository once. Like a render, it ignores
+// rewrites for the listing.
 func (f *finder) resolveConstraints(ctx context.Context) {
 	repositories := slices.Sorted(maps.Keys(f.constraints))
 	type listing struct {

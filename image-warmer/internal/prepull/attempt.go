@@ -17,13 +17,13 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
-// unschedulableGrace is how long a pod may have no place on its node: others end meanwhile.
+// unschedulableGrace is the time for which a pod may be unschedulable, because other pods may end in the meantime.
 const unschedulableGrace = 30 * time.Second
 
-// errTimeout is the cause of a pull's end by its own deadline.
-var errTimeout = errors.New("the pull takes too long")
+// errTimeout is the cause of a context that has exceeded Config.Timeout.
+var errTimeout = errors.New("the pull timed out")
 
-// attempt makes a pod, waits for what becomes of it, and deletes it.
+// attempt creates a pod, waits for its end, and deletes it.
 func (p *Puller) attempt(ctx context.Context, pull *Pull, method injection.Method) error {
 	if ctx.Err() != nil {
 		return ended(ctx)
@@ -36,15 +36,15 @@ func (p *Puller) attempt(ctx context.Context, pull *Pull, method injection.Metho
 	made, err := p.Client.Create(ctx, p.Pod(name, pull, method), metav1.CreateOptions{})
 	if err != nil {
 		if ctx.Err() != nil {
-			return p.over(ctx, &state{progress: "is not made, as the API server does not answer"})
+			return p.over(ctx, &state{progress: "was not created, because the API server does not answer"})
 		}
-		return fmt.Errorf("make a pod in namespace %s: %w", p.Namespace, err)
+		return fmt.Errorf("create a pod in namespace %s: %w", p.Namespace, err)
 	}
 	defer p.remove(ctx, made)
 	return p.await(ctx, followed)
 }
 
-// await returns nil once a pod has ended well.
+// await waits for the end of a pod, and returns nil if the pod succeeded.
 func (p *Puller) await(ctx context.Context, f *followed) error {
 	var now state
 	grace, counting := time.NewTimer(unschedulableGrace), false
@@ -70,7 +70,7 @@ func (p *Puller) await(ctx context.Context, f *followed) error {
 	}
 }
 
-// over says why a pull has not ended by itself.
+// over returns the error of a pull whose context has ended.
 func (p *Puller) over(ctx context.Context, now *state) error {
 	if !errors.Is(context.Cause(ctx), errTimeout) {
 		return ended(ctx)
@@ -88,27 +88,27 @@ func (p *Puller) over(ctx context.Context, now *state) error {
 }
 
 type state struct {
-	// done says that the pod has ended or will not; err is nil where the image was pulled.
+	// done reports that the outcome is final. err is nil if the image was pulled.
 	done bool
 	err  error
-	// unschedulable is why there is no place for the pod, which may change.
+	// unschedulable is the reason why the pod cannot be scheduled yet, or nil.
 	unschedulable *podstatus.Problem
-	// pulling is the latest problem with a pull, which the kubelet may try again.
+	// pulling is the latest failure of a pull, which the kubelet may retry, or nil.
 	pulling *podstatus.Problem
-	// progress says in a few words how far the pod is.
+	// progress describes the phase of the pod for errors.
 	progress string
 }
 
-// maxPulls is how often a pull must fail to be given up: what passes by itself mostly does so at once.
+// maxPulls is the number of failed pulls after which the attempt fails. Transient failures usually end with the first retry.
 const maxPulls = 2
 
-// backOff is the reason between two attempts to pull.
+// backOff is the reason of a container whose pull waits for the next attempt.
 const backOff = "ImagePullBackOff"
 
-// tracker follows one pod. It must see every change, in order.
+// tracker derives the state of one pod from its changes. It must see all changes in order.
 type tracker struct {
 	failed int
-	// reason is that of the latest problem: several changes in a row may be of one failed pull.
+	// reason is the reason of the previous change. Several changes in a row may report the same failed pull.
 	reason  string
 	pulling *podstatus.Problem
 }

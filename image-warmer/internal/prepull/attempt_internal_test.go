@@ -34,7 +34,7 @@ func TestTracker(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		seen []*corev1.Pod
-		// want is the error at the end, "" for success, "-" where nothing is decided.
+		// want is the final error, "" for success, or "-" for no final state.
 		want string
 	}{
 		{"it waits", []*corev1.Pod{{}, waits("ContainerCreating")}, "-"},
@@ -55,14 +55,14 @@ func TestTracker(t *testing.T) {
 			var now state
 			for i, pod := range tc.seen {
 				if now = follow.observe(pod); now.done && i < len(tc.seen)-1 {
-					t.Fatalf("decided after %d of %d changes: %v", i+1, len(tc.seen), now.err)
+					t.Fatalf("final state after %d of %d changes: %v", i+1, len(tc.seen), now.err)
 				}
 			}
 			switch {
 			case now.done != (tc.want != "-"):
-				t.Errorf("decided: %v, %v", now.done, now.err)
+				t.Errorf("done = %v with error %v, want %q", now.done, now.err, tc.want)
 			case now.err == nil && now.done && tc.want != "", now.err != nil && now.err.Error() != tc.want:
-				t.Errorf("%v, want %s", now.err, tc.want)
+				t.Errorf("error = %v, want %q", now.err, tc.want)
 			}
 		})
 	}

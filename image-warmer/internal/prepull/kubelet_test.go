@@ -28,7 +28,7 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/injection"
 )
 
-// step is a status that a pod gets, so long after the one before.
+// step is a status of a pod, and its delay after the previous status.
 type step struct {
 	after  time.Duration
 	status corev1.PodStatus
@@ -48,17 +48,17 @@ func unschedulable(message string) corev1.PodStatus {
 	}}}
 }
 
-// cluster plays an API server, its scheduler and its kubelets, in a synctest bubble.
+// cluster is a fake API server with a scheduler and kubelets, for a synctest bubble.
 type cluster struct {
 	*fake.Clientset
-	// refuse has a pod not made.
+	// refuse returns the error of a create request.
 	refuse func(*corev1.Pod) error
-	// play says what happens to a pod; default: the pull takes a second.
+	// play returns the steps of a pod. By default, the pull takes a second.
 	play func(*corev1.Pod) []step
 
 	mu   sync.Mutex
 	made []*corev1.Pod
-	// running are the pods that are there, by name, and most how many have been, in all and on one node.
+	// running holds the existing pods by name. most and mostOnNode are the maximum numbers of concurrent pods, in total and on one node.
 	running          map[string]*corev1.Pod
 	most, mostOnNode int
 	kubelets         sync.WaitGroup
@@ -85,7 +85,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	c.PrependReactor("delete", "pods", func(action kubetesting.Action) (bool, runtime.Object, error) {
 		deletion := action.(kubetesting.DeleteActionImpl)
 		if p := deletion.DeleteOptions.Preconditions; p == nil || *p.UID != types.UID("uid-of-"+deletion.Name) {
-			t.Errorf("%s was deleted without its UID: %v", deletion.Name, p)
+			t.Errorf("%s was deleted with preconditions %v, want its UID", deletion.Name, p)
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *cluster) add(pod *corev1.Pod) {
 	c.most, c.mostOnNode = max(c.most, len(c.running)), max(c.mostOnNode, onNode)
 }
 
-// run plays the kubelet until there are no more steps, or no pod.
+// run sets the statuses of a pod until the steps end or the pod is deleted.
 func (c *cluster) run(ctx context.Context, pod *corev1.Pod) {
 	steps := []step{{time.Second, succeeded()}}
 	if c.play != nil {
@@ -133,14 +133,14 @@ func (c *cluster) run(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// left are the names of the pods that are there.
+// left returns the names of the existing pods.
 func (c *cluster) left() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.running))
 }
 
-// fakePods are pods of client-go's fake API server, whose watches do not begin with a list.
+// fakePods are the pods of client-go's fake API server, which does not support watch lists.
 type fakePods struct{ typedcorev1.PodInterface }
 
 func (fakePods) IsWatchListSemanticsUnSupported() bool { return true }

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// listTimeout is the most time for the list of nodes, and pageSize how many come at once: with their images, they are
+	// listTimeout is the timeout for listing all nodes. pageSize is the number of nodes in a page, because nodes with their images are
 	// large.
 	listTimeout = time.Minute
 	pageSize    = 100
 )
 
-// Nodes returns the nodes that a label selector chooses; an empty one chooses all.
+// Nodes returns the nodes that match a label selector. An empty selector matches all nodes.
 func Nodes(ctx context.Context, all client.Watchable[*corev1.NodeList], selector string) ([]corev1.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -45,11 +45,11 @@ func Nodes(ctx context.Context, all client.Watchable[*corev1.NodeList], selector
 
 type candidate struct {
 	name string
-	// platform is what it runs, as "linux/amd64"; empty where it does not say.
+	// platform is the platform of the node, such as "linux/amd64". Empty means unknown.
 	platform string
-	// unfit says why it does not pull; nil where it does.
+	// unfit is the reason why the node cannot pull, or nil.
 	unfit error
-	// has are images by digest. A kubelet tells of fifty only, so that others may be there, too.
+	// has holds the images of the node by digest. The node may have more images, because a kubelet reports only fifty.
 	has map[string]bool
 }
 
@@ -68,15 +68,14 @@ func newCandidate(node *corev1.Node, tolerations []corev1.Toleration) candidate 
 	return c
 }
 
-// runs tells whether the node can run one of the platforms. The variant, as in linux/arm64/v8, is the node's matter; an image
-// that does not say may be anything.
+// runs reports whether the node can run one of the platforms. It ignores variants, as in linux/arm64/v8. Unknown platforms match.
 func (c *candidate) runs(platforms []string) bool {
 	return c.platform == "" || len(platforms) == 0 || slices.ContainsFunc(platforms, func(platform string) bool {
 		return platform == c.platform || strings.HasPrefix(platform, c.platform+"/")
 	})
 }
 
-// Unfit returns why a node does not pull, or nil. The taints that go with a condition say less than the condition does.
+// Unfit returns the reason why a node cannot pull, or nil. It checks conditions before taints, because conditions are more specific.
 func Unfit(node *corev1.Node, tolerations []corev1.Toleration) error {
 	switch {
 	case node.DeletionTimestamp != nil:
@@ -90,7 +89,7 @@ func Unfit(node *corev1.Node, tolerations []corev1.Toleration) error {
 	}
 	for i := range node.Spec.Taints {
 		if taint := &node.Spec.Taints[i]; !tolerated(taint, tolerations) {
-			return fmt.Errorf("the node has the taint %s: give --toleration", taint.ToString())
+			return fmt.Errorf("the node has the taint %s: add a --toleration to use it", taint.ToString())
 		}
 	}
 	return nil

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prepull has nodes pull images before function pods need them. What is to be pulled where is planned first, from
-// what the nodes say of themselves; then short-lived pods are made, one for each image and node.
+// Package prepull makes nodes pull images before function pods need them. It first plans the pulls from the status of nodes, and then
+// creates a short-lived pod for each image and node.
 package prepull
 
 import (
@@ -18,32 +18,32 @@ import (
 	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
-// Pull is an image for a node.
+// Pull is an image to pull on a node.
 type Pull struct {
 	Node string
-	// Image is the reference by digest, and References what it is known by.
+	// Image is the reference by digest, and References are the references that resolve to it.
 	Image      string
 	References []string
 }
 
-// Outcome is what has become of a pull.
+// Outcome is the result of a pull.
 type Outcome struct {
 	Pull
-	// Result is report.Pulled, Present, Skipped or Failed, and Err why it was skipped or has failed.
+	// Result is report.Pulled, Present, Skipped or Failed. Err is the reason for Skipped and Failed.
 	Result string
 	Err    error
-	// Took is how long it took; 0 where it was not made.
+	// Took is the duration of the pull, or 0 if nothing was pulled.
 	Took time.Duration
 }
 
-// Plan is what is to be done. Pulls are in the order in which they are best made: one image on all nodes before the next.
+// Plan contains the pulls of a run. Pulls are ordered by image, so that all nodes get one image before the next.
 type Plan struct {
 	Pulls []Pull
-	// Skips are the pulls that are not made: the node has the image, or must not get it.
+	// Skips are the outcomes of nodes that have the image or cannot pull it.
 	Skips []Outcome
 }
 
-// NewPlan plans which nodes are to pull which images.
+// NewPlan plans the pulls of images on nodes.
 func NewPlan(nodes []corev1.Node, images []registry.Image, tolerations []corev1.Toleration) Plan {
 	var plan Plan
 	candidates := make([]candidate, 0, len(nodes))
@@ -69,14 +69,14 @@ func NewPlan(nodes []corev1.Node, images []registry.Image, tolerations []corev1.
 	return plan
 }
 
-// content is an image that several references may name.
+// content is an image with all references that resolve to it.
 type content struct {
 	pinned     string
 	references []string
 	platforms  []string
 }
 
-// byContent puts the references of the same image together: it is pulled once.
+// byContent groups references by image, because each image is pulled once.
 func byContent(images []registry.Image) []content {
 	var all []content
 	for _, i := range images {
@@ -92,7 +92,7 @@ func byContent(images []registry.Image) []content {
 	return all
 }
 
-// normal is a reference as nodes have it: with the registry that short names leave out.
+// normal returns a reference in the form of a node's status, which includes the default registry.
 func normal(pinned string) string {
 	named, err := reference.ParseNormalizedNamed(pinned)
 	if err != nil {

@@ -23,7 +23,7 @@ func image(ref, digit string, platforms ...string) registry.Image {
 	return registry.Image{Reference: ref, Digest: digest(digit), Command: []string{"/fn"}, Platforms: platforms}
 }
 
-// node returns a node that can pull, unless it is changed.
+// node returns a node that can pull, after applying changes.
 func node(name string, changes ...func(*corev1.Node)) corev1.Node {
 	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	n.Status.NodeInfo = corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64"}
@@ -63,7 +63,7 @@ func architecture(name string) func(*corev1.Node) {
 	return func(n *corev1.Node) { n.Status.NodeInfo.Architecture = name }
 }
 
-// Which nodes get an image, and why others do not.
+// Nodes that have the image or cannot pull it are skipped with a reason.
 func TestPlanNodes(t *testing.T) {
 	t.Parallel()
 	exists := corev1.Toleration{Key: "gpu", Operator: corev1.TolerationOpExists}
@@ -101,23 +101,23 @@ func TestPlanNodes(t *testing.T) {
 			t.Parallel()
 			plan := prepull.NewPlan([]corev1.Node{tc.node}, []registry.Image{tc.image}, []corev1.Toleration{exists, equal})
 			if len(plan.Pulls)+len(plan.Skips) != 1 {
-				t.Fatalf("%+v", plan)
+				t.Fatalf("plan = %+v, want one pull or skip", plan)
 			}
 			if len(plan.Pulls) == 1 {
 				if tc.want != pull {
-					t.Errorf("it is pulled, want %s", tc.want)
+					t.Errorf("the image is pulled, want %s", tc.want)
 				}
 				return
 			}
 			skip := plan.Skips[0]
 			if (skip.Result == report.Present) != (tc.want == present) || skip.Result == report.Skipped && !strings.Contains(skip.Err.Error(), tc.want) {
-				t.Errorf("%+v, want %s", skip, tc.want)
+				t.Errorf("skip = %+v, want %s", skip, tc.want)
 			}
 		})
 	}
 }
 
-// References of the same image make one pull; nodes take turns.
+// An image is pulled once for all its references, and on all nodes before the next image.
 func TestPlanOrder(t *testing.T) {
 	t.Parallel()
 	plan := prepull.NewPlan(
@@ -133,6 +133,6 @@ func TestPlanOrder(t *testing.T) {
 		},
 	}
 	if diff := cmp.Diff(want, plan, cmp.Comparer(func(a, b error) bool { return a.Error() == b.Error() })); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("plan (-want +got):\n%s", diff)
 	}
 }

@@ -17,17 +17,16 @@ import (
 )
 
 const (
-	// functionDir is where images are mounted.
+	// functionDir is the mount path of image volumes.
 	functionDir = "/function"
-	// container is the name of the one that makes the node pull.
+	// container is the name of the container.
 	container = "pull"
-	// volume is what it mounts.
+	// volume is the name of the container's volume.
 	volume = "volume"
 )
 
-// Pod returns the pod by which a node pulls. It ends by itself, without having done anything: the wrapper server prints its
-// flags. An image volume is mounted beside the wrapper server, so that nothing of the image runs; otherwise the image runs a copy
-// of the wrapper server.
+// Pod returns a pod that makes a node pull an image. The pod runs the wrapper server, which prints its flags and exits. With an image
+// volume, no code of the image runs. Otherwise, the container has the image and runs a copy of the wrapper server.
 func (c *Config) Pod(name string, pull *Pull, method injection.Method) *corev1.Pod {
 	labels := publish.Labels()
 	labels[functionpod.WarmerLabel] = c.Run
@@ -85,7 +84,7 @@ func newContainer(name, image, mountPath string, readOnly bool, command ...strin
 	}
 }
 
-// onNode lets a pod run on one node only, by way of the scheduler: what it holds against the node counts.
+// onNode requires a node by affinity and not by nodeName, so that the scheduler checks taints and resources.
 func onNode(node string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{

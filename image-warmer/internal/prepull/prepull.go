@@ -21,18 +21,18 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
-// Pods are the pods of a namespace.
+// Pods is a client for the pods of a namespace.
 type Pods interface {
 	client.Watchable[*corev1.PodList]
 	Create(ctx context.Context, pod *corev1.Pod, options metav1.CreateOptions) (*corev1.Pod, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// Config is what a Puller needs.
+// Config configures a Puller.
 type Config struct {
 	options.Pulls
 
-	// Client has the pods of the namespace, and Cluster tells its version.
+	// Client is a client for the pods of the namespace. Cluster provides the version of the cluster.
 	Client    Pods
 	Cluster   injection.Cluster
 	Namespace string
@@ -41,33 +41,31 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Puller makes pulls. PullAll may be called once.
+// Puller pulls images onto nodes. Call PullAll at most once.
 type Puller struct {
 	Config
-	// fallback says that init containers take the place of image volumes where these do not work.
+	// fallback reports that pods use init containers if image volumes do not work.
 	fallback bool
 	watcher  *watcher
 	pods     atomic.Int64
-	// refused says that image volumes do not work here.
+	// refused reports that image volumes do not work in this cluster.
 	refused atomic.Bool
 }
 
-// New returns a Puller. It asks the cluster whether it knows image volumes, where that is left to it.
+// New returns a Puller. With injection.Auto, it requests the version of the cluster to find out whether image volumes are supported.
 func New(ctx context.Context, c Config) *Puller {
 	p := &Puller{Config: c, fallback: c.Injection == injection.Auto}
 	if p.fallback {
 		var err error
 		if p.Injection, err = injection.Detect(ctx, c.Cluster); err != nil {
-			p.Log.WarnContext(ctx, "what the cluster can do is not known, so that nodes pull by init containers", "err", err)
+			p.Log.WarnContext(ctx, "the version of the cluster is unknown, using init containers", "err", err)
 		}
 	}
 	return p
 }
 
-// PullAll makes pulls and returns what has become of each. When the context ends, those that are left fail. In any case the pods
-// are deleted when it returns, which is at most 20 seconds after the end of the context.
-//
-// The error says that pods cannot be watched, so that none was made.
+// PullAll pulls images and returns the outcomes. When the context ends, the remaining pulls fail. PullAll deletes its pods before it
+// returns, at most 20 seconds after the end of the context. It returns an error if pods cannot be watched; no pod was created then.
 func (p *Puller) PullAll(ctx context.Context, pulls []Pull) ([]Outcome, error) {
 	if len(pulls) == 0 {
 		return nil, nil
@@ -82,7 +80,7 @@ func (p *Puller) PullAll(ctx context.Context, pulls []Pull) ([]Outcome, error) {
 	return outcomes, nil
 }
 
-// all makes pulls, as many at once as may be, and each as soon as its node has a place.
+// all runs the pulls concurrently, within the limits for all nodes and for each node.
 func (p *Puller) all(ctx context.Context, pulls []Pull) []Outcome {
 	waiting, running, onNode := slices.Clone(pulls), 0, map[string]int{}
 	ended := make(chan Outcome)
@@ -107,7 +105,7 @@ func (p *Puller) all(ctx context.Context, pulls []Pull) []Outcome {
 	return outcomes
 }
 
-// one makes a pull, and once more where image volumes turn out not to work.
+// one runs a pull. If image volumes do not work, it retries with an init container.
 func (p *Puller) one(ctx context.Context, pull Pull) Outcome {
 	start := time.Now()
 	method := p.Injection
@@ -117,7 +115,7 @@ func (p *Puller) one(ctx context.Context, pull Pull) Outcome {
 	err := p.attempt(ctx, &pull, method)
 	if method == injection.ImageVolume && p.fallback && refuses(err) {
 		if p.refused.CompareAndSwap(false, true) {
-			p.Log.WarnContext(ctx, "image volumes do not work here, nodes pull by init containers from now on: say so with --wrapper-injection=init-container",
+			p.Log.WarnContext(ctx, "image volumes do not work in this cluster, using init containers: set --wrapper-injection=init-container",
 				"node", pull.Node, "err", err)
 		}
 		err = p.attempt(ctx, &pull, injection.InitContainer)
@@ -132,7 +130,7 @@ func (p *Puller) one(ctx context.Context, pull Pull) Outcome {
 	return outcome
 }
 
-// refuses reports whether an error may come from an image volume: the API server does not know of them, or the node.
+// refuses reports whether an error means that the API server or the node does not support image volumes.
 func refuses(err error) bool {
 	failed, ok := errors.AsType[*podstatus.Problem](err)
 	return injection.RefusedByServer(err) || ok && injection.RefusedByNode(failed.Reason, failed.Message, functionDir)

@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pulls are of n images on each of the nodes.
+// pulls returns the pulls of n images on each node.
 func pulls(n int, nodes ...string) []prepull.Pull {
 	var all []prepull.Pull
 	for i := range n {
@@ -41,14 +41,14 @@ func pulls(n int, nodes ...string) []prepull.Pull {
 	return all
 }
 
-// What becomes of one pull, and when.
+// Each behaviour of a pod leads to an outcome at a certain time.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	play := func(steps ...step) func(*corev1.Pod) []step { return func(*corev1.Pod) []step { return steps } }
 	for _, tc := range []struct {
 		name string
 		play func(*corev1.Pod) []step
-		// want is the error, "" for none.
+		// want is the error, or "" for success.
 		want string
 		took time.Duration
 	}{
@@ -85,20 +85,20 @@ func TestRun(t *testing.T) {
 				}
 				o := outcomes[0]
 				if o.Err == nil && tc.want != "" || o.Err != nil && (tc.want == "" || !strings.HasPrefix(o.Err.Error(), tc.want)) {
-					t.Errorf("%v, want %q", o.Err, tc.want)
+					t.Errorf("error = %v, want %q", o.Err, tc.want)
 				}
 				if o.Took != tc.took {
 					t.Errorf("took %v, want %v", o.Took, tc.took)
 				}
 				if left := c.left(); len(left) > 0 {
-					t.Errorf("left behind: %v", left)
+					t.Errorf("leftover pods = %v, want none", left)
 				}
 			})
 		})
 	}
 }
 
-// A pull that fails, or hangs, does not keep others from being made; no more run at once than may.
+// Failing and hanging pulls do not stop others. The limits of concurrent pulls hold.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -114,21 +114,21 @@ func TestBounds(t *testing.T) {
 			p.MaxParallel, p.MaxPerNode, p.Timeout = 3, 2, time.Minute
 		}).PullAll(t.Context(), pulls(4, "n1", "n2", "n3"))
 		if err != nil || len(outcomes) != 12 || c.most != 3 || c.mostOnNode != 2 {
-			t.Errorf("%d outcomes, %d at once, %d on a node, %v", len(outcomes), c.most, c.mostOnNode, err)
+			t.Errorf("outcomes = %d, concurrent pulls = %d, on one node = %d, error = %v", len(outcomes), c.most, c.mostOnNode, err)
 		}
 		for _, o := range outcomes {
 			if (o.Err == nil) != (o.Node != "n1") {
 				t.Errorf("%s on %s: %v", o.Image, o.Node, o.Err)
 			}
 		}
-		// Those on n1 take a minute each, two at once.
+		// Pulls on n1 take a minute each, two at once.
 		if took := time.Since(start); took > 2*time.Minute+5*time.Second {
 			t.Errorf("took %v", took)
 		}
 	})
 }
 
-// When it is told to end, what runs is ended and deleted, and nothing else is made.
+// When the context ends, running pulls fail, their pods are deleted, and no further pods are created.
 func TestCancel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -139,17 +139,17 @@ func TestCancel(t *testing.T) {
 		start := time.Now()
 		outcomes, err := c.puller(nil).PullAll(ctx, pulls(3, "n1", "n2"))
 		if err != nil || len(outcomes) != 6 || len(c.made) != 2 || len(c.left()) > 0 || time.Since(start) != time.Minute {
-			t.Errorf("%d outcomes of %d pods, left %v, after %v, %v", len(outcomes), len(c.made), c.left(), time.Since(start), err)
+			t.Errorf("outcomes = %d, created pods = %d, leftover pods = %v, duration = %v, error = %v", len(outcomes), len(c.made), c.left(), time.Since(start), err)
 		}
 		for _, o := range outcomes {
-			if o.Err == nil || !strings.Contains(o.Err.Error(), "told to end") {
+			if o.Err == nil || !strings.Contains(o.Err.Error(), "shutting down") {
 				t.Error(o.Err)
 			}
 		}
 	})
 }
 
-// Where the kubelet, or the API server, does not know image volumes, nodes pull another way, if that is allowed.
+// With injection.Auto, pods use init containers if the kubelet or the API server does not support image volumes.
 func TestFallback(t *testing.T) {
 	t.Parallel()
 	byVolume := func(pod *corev1.Pod) bool { return pod.Spec.Volumes[0].Image != nil }
@@ -194,7 +194,7 @@ func TestFallback(t *testing.T) {
 					}
 				}).PullAll(t.Context(), pulls(2, "n1"))
 				if err != nil || len(c.made) != tc.pods {
-					t.Errorf("%d pods, %v", len(c.made), err)
+					t.Errorf("created pods = %d, error = %v", len(c.made), err)
 				}
 				for _, o := range outcomes {
 					if (o.Err != nil) != tc.fails {
@@ -206,7 +206,7 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// A pod that was made though the answer was lost is deleted all the same.
+// A pod is deleted even if the response to its create request was lost.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -221,16 +221,16 @@ func TestLostAnswer(t *testing.T) {
 			return errors.New("connection reset")
 		}
 		outcomes, err := c.puller(nil).PullAll(t.Context(), pulls(1, "n1"))
-		if err != nil || len(outcomes) != 1 || !strings.Contains(outcomes[0].Err.Error(), "make a pod in namespace fns: connection reset") {
-			t.Errorf("%v, %v", outcomes, err)
+		if err != nil || len(outcomes) != 1 || !strings.Contains(outcomes[0].Err.Error(), "create a pod in namespace fns: connection reset") {
+			t.Errorf("PullAll() = %v, %v, want one failure", outcomes, err)
 		}
 		if left := c.left(); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
+			t.Errorf("leftover pods = %v, want none", left)
 		}
 	})
 }
 
-// Somebody else may delete a pod.
+// A pull fails if someone else deletes the pod.
 func TestDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestDeleted(t *testing.T) {
 		}
 		outcomes, err := c.puller(nil).PullAll(t.Context(), pulls(1, "n1"))
 		if err != nil || outcomes[0].Err == nil || outcomes[0].Took != time.Second || !strings.HasPrefix(outcomes[0].Err.Error(), "Deleted") {
-			t.Errorf("%+v, %v", outcomes, err)
+			t.Errorf("PullAll() = %+v, %v, want one failure", outcomes, err)
 		}
 	})
 }
@@ -258,7 +258,7 @@ func TestCannotWatch(t *testing.T) {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 		})
 		if _, err := c.puller(nil).PullAll(t.Context(), pulls(1, "n1")); err == nil || !strings.Contains(err.Error(), "cannot be watched") || len(c.made) > 0 {
-			t.Errorf("%v, %d pods", err, len(c.made))
+			t.Errorf("error = %v, created pods = %d", err, len(c.made))
 		}
 	})
 }
@@ -277,14 +277,14 @@ func TestRemoveLeftovers(t *testing.T) {
 			pod("ours", "r1", publish.Manager, time.Hour), pod("theirs", "r0", "Helm", time.Hour))
 		n, err := c.puller(nil).RemoveLeftovers(t.Context())
 		if n != 1 || err != nil {
-			t.Errorf("%d, %v", n, err)
+			t.Errorf("RemoveLeftovers() = %d, %v", n, err)
 		}
 		left, err := c.CoreV1().Pods("fns").List(t.Context(), metav1.ListOptions{})
 		if err != nil || len(left.Items) != 3 {
-			t.Errorf("%d are left, %v", len(left.Items), err)
+			t.Errorf("pods = %d, error = %v", len(left.Items), err)
 		}
 		if _, err := c.CoreV1().Pods("fns").Get(t.Context(), "old", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("the old one: %v", err)
+			t.Errorf("old pod: error = %v, want NotFound", err)
 		}
 	})
 }

@@ -16,11 +16,10 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/functionpod"
 )
 
-// removeTimeout is the most time for deleting one pod, and for looking for those that are left. It does not matter that the
-// run was told to end.
+// removeTimeout is the timeout for deleting one pod, and for listing leftover pods. It also applies after the context has ended.
 const removeTimeout = 10 * time.Second
 
-// remove deletes a pod, and no other one of its name.
+// remove deletes a pod, but no other pod with the same name.
 func (p *Puller) remove(ctx context.Context, pod *corev1.Pod) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
@@ -31,24 +30,24 @@ func (p *Puller) delete(ctx context.Context, pod *corev1.Pod) {
 	err := p.Client.Delete(ctx, pod.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	})
-	// A conflict is another pod of that name.
+	// A conflict means that another pod has the name.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		p.Log.WarnContext(ctx, "a pod is left behind, and deleted by a later run", "pod", pod.Name, "namespace", pod.Namespace, "err", err)
+		p.Log.WarnContext(ctx, "a pod was not deleted, a later run deletes it", "pod", pod.Name, "namespace", pod.Namespace, "err", err)
 	}
 }
 
-// sweep deletes what is left of this run: pods whose deletion has failed, or that were made though the answer was lost.
+// sweep deletes the leftover pods of this run: pods whose deletion failed, and pods whose create response was lost.
 func (p *Puller) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
 	_, err := p.removeAll(ctx, functionpod.WarmerLabel+"="+p.Run, 0)
 	if err != nil {
-		p.Log.WarnContext(ctx, "pods may be left behind, and are deleted by a later run", "run", p.Run, "namespace", p.Namespace, "err", err)
+		p.Log.WarnContext(ctx, "pods may be left, a later run deletes them", "run", p.Run, "namespace", p.Namespace, "err", err)
 	}
 }
 
-// RemoveLeftovers deletes the pods of earlier runs that are older than a pull may take, and returns how many there were. What
-// cannot be deleted is logged. The error says that pods cannot be listed.
+// RemoveLeftovers deletes the pods of earlier runs that are older than Config.Timeout, and returns their number. It logs failed deletions.
+// It returns an error if pods cannot be listed.
 func (p *Puller) RemoveLeftovers(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*removeTimeout)
 	defer cancel()
@@ -59,7 +58,7 @@ func (p *Puller) RemoveLeftovers(ctx context.Context) (int, error) {
 	return removed, nil
 }
 
-// removeAll deletes the pods that a label selector chooses and that are older than a time, and returns how many there were.
+// removeAll deletes the pods that match a label selector and are older than a duration, and returns their number.
 func (p *Puller) removeAll(ctx context.Context, selector string, older time.Duration) (int, error) {
 	found, err := p.Client.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/podstatus"
 )
 
-// syncTimeout is how long the API server may take until it tells of pods.
+// syncTimeout is the timeout for the first list of pods.
 const syncTimeout = 30 * time.Second
 
-// watcher follows the pods of one run by one watch.
+// watcher watches the pods of one run.
 type watcher struct {
 	cancel  context.CancelFunc
 	running sync.WaitGroup
@@ -33,11 +33,11 @@ type watcher struct {
 type followed struct {
 	tracker tracker
 	done    bool
-	// changes has the latest state that was not looked at.
+	// changes holds the latest state that was not received yet.
 	changes chan state
 }
 
-// watch returns a watcher that knows of the pods that there are. It must be closed.
+// watch returns a watcher that has listed the existing pods. The caller must close it.
 func (p *Puller) watch(ctx context.Context) (*watcher, error) {
 	w := &watcher{pods: map[string]*followed{}}
 	informer := client.NewInformer(p.Client, &corev1.Pod{}, functionpod.WarmerLabel+"="+p.Run)
@@ -49,7 +49,7 @@ func (p *Puller) watch(ctx context.Context) (*watcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch pods: %w", err)
 	}
-	// Pods are deleted after the run was told to end, and until then the watch goes on.
+	// The watch continues after ctx has ended, until the pods are deleted.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	w.cancel = cancel
 	w.running.Go(func() { informer.RunWithContext(running) })
@@ -69,7 +69,7 @@ func (w *watcher) close() {
 	w.running.Wait()
 }
 
-// follow has the states of a pod handed on, which is not made yet. forget must be called.
+// follow returns the states of a pod that will be created. Call forget afterwards.
 func (w *watcher) follow(name string) *followed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -84,7 +84,7 @@ func (w *watcher) forget(name string) {
 	delete(w.pods, name)
 }
 
-// see takes a change. The informer calls it for one after another.
+// see processes a change. The informer calls it sequentially.
 func (w *watcher) see(object any, deleted bool) {
 	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
@@ -112,11 +112,11 @@ func (w *watcher) see(object any, deleted bool) {
 }
 
 var (
-	errDeleted  = &podstatus.Problem{Reason: "Deleted", Message: "somebody has deleted the pod"}
-	errCanceled = errors.New("the image warmer was told to end")
+	errDeleted  = &podstatus.Problem{Reason: "Deleted", Message: "the pod was deleted by someone else"}
+	errCanceled = errors.New("the image warmer is shutting down")
 )
 
-// ended says why the context of all pulls has ended: somebody told the image warmer to end, or the cause says that time is over.
+// ended returns the reason why the context of all pulls has ended: the shutdown of the image warmer, or the cause of a timeout.
 func ended(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if errors.Is(cause, context.Canceled) || errors.Is(cause, context.DeadlineExceeded) {

@@ -19,7 +19,7 @@ import (
 	"github.com/krmfn/krmfn/internal/images/metadata"
 )
 
-// Labels are those of what the image warmer makes. Of objects without ManagedByLabel it keeps its hands off.
+// Labels of the objects that the image warmer creates. It does not change objects without ManagedByLabel.
 const (
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	Manager        = "krm-image-warmer"
@@ -27,38 +27,37 @@ const (
 	PartOf         = "krmfn"
 )
 
-// Labels returns the labels of what the image warmer makes. They are the caller's.
+// Labels returns a new map with the labels of the objects that the image warmer creates.
 func Labels() map[string]string {
 	return map[string]string{ManagedByLabel: Manager, PartOfLabel: PartOf}
 }
 
 const (
-	// attempts is how often a ConfigMap is written that somebody else writes, too.
+	// attempts is the maximum number of writes of a ConfigMap after conflicts.
 	attempts = 5
-	// pause passes between two of them, and writeTimeout is the most for all.
+	// pause is the delay between attempts, and writeTimeout is the timeout for all of them.
 	pause        = 100 * time.Millisecond
 	writeTimeout = 30 * time.Second
 )
 
-// ConfigMaps are the ConfigMaps of a namespace.
+// ConfigMaps is a client for the ConfigMaps of a namespace.
 type ConfigMaps interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (*corev1.ConfigMap, error)
 	Create(ctx context.Context, object *corev1.ConfigMap, options metav1.CreateOptions) (*corev1.ConfigMap, error)
 	Update(ctx context.Context, object *corev1.ConfigMap, options metav1.UpdateOptions) (*corev1.ConfigMap, error)
 }
 
-// ConfigMap is where metadata is published in a cluster.
+// ConfigMap publishes metadata in a ConfigMap.
 type ConfigMap struct {
-	// Client has the ConfigMaps of the namespace.
 	Client          ConfigMaps
 	Namespace, Name string
-	// DryRun leaves the cluster as it is.
+	// DryRun prevents writes.
 	DryRun bool
 	Log    *slog.Logger
 }
 
-// Publish writes the metadata, unless it is there already, or nothing was resolved. A ConfigMap that the image warmer has not
-// made, and that nobody has made for its sake, stays as it is.
+// Publish writes the metadata, unless the ConfigMap already has it or no image was resolved. It returns an error for a ConfigMap that has
+// neither the image warmer's labels nor metadata.Label.
 func (c *ConfigMap) Publish(ctx context.Context, m Metadata) (report.Metadata, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -73,7 +72,7 @@ func (c *ConfigMap) Publish(ctx context.Context, m Metadata) (report.Metadata, e
 	return outcome, err
 }
 
-// once writes only what nobody else has changed since it was read: an update has the resource version.
+// once makes one attempt. The resource version of the update detects concurrent writes.
 func (c *ConfigMap) once(ctx context.Context, m *Metadata) (report.Metadata, error) {
 	object, err := c.Client.Get(ctx, c.Name, metav1.GetOptions{})
 	action, verb := report.Updated, "update"
@@ -90,7 +89,7 @@ func (c *ConfigMap) once(ctx context.Context, m *Metadata) (report.Metadata, err
 	text, outcome, problem, err := m.content([]byte(object.Data[metadata.Key]))
 	outcome.Target = "ConfigMap " + c.Namespace + "/" + c.Name
 	if problem != nil {
-		c.Log.WarnContext(ctx, "what is in the ConfigMap is replaced, as it is not understood", "configmap", c.Name, "namespace", c.Namespace, "err", problem)
+		c.Log.WarnContext(ctx, "the ConfigMap has invalid metadata, which is replaced", "configmap", c.Name, "namespace", c.Namespace, "err", problem)
 	}
 	if err != nil || outcome.Action != "" {
 		return outcome, err
@@ -103,7 +102,7 @@ func (c *ConfigMap) once(ctx context.Context, m *Metadata) (report.Metadata, err
 		object.Data = map[string]string{}
 	}
 	object.Data[metadata.Key] = string(text)
-	// A key can be in one of the two only.
+	// The API server rejects a key that is in both maps.
 	delete(object.BinaryData, metadata.Key)
 	if action == report.Created {
 		_, err = c.Client.Create(ctx, object, metav1.CreateOptions{})

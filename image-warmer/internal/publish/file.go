@@ -18,26 +18,26 @@ import (
 	"github.com/krmfn/krmfn/internal/server/configfile"
 )
 
-// StandardOutput is the name of a File that is none.
+// StandardOutput is the File.Name for standard output.
 const StandardOutput = "-"
 
-// File is where metadata is published without a cluster.
+// File publishes metadata in a file.
 type File struct {
-	// Name is the file's, in a directory that is there, or StandardOutput.
+	// Name is the path of the file, whose directory must exist, or StandardOutput.
 	Name   string
 	Stdout io.Writer
-	// DryRun leaves the file as it is.
+	// DryRun prevents writes.
 	DryRun bool
 	Log    *slog.Logger
 }
 
-// Publish writes the metadata, unless it is there already, or nothing was resolved. A file is exchanged as a whole.
+// Publish writes the metadata, unless the file already has it or no image was resolved. It replaces the file atomically.
 func (f *File) Publish(ctx context.Context, m Metadata) (report.Metadata, error) {
 	target, action, before := "standard output", report.Created, []byte(nil)
 	if f.Name != StandardOutput {
 		var err error
 		if before, err = readBefore(f.Name); err != nil {
-			return report.Metadata{}, fmt.Errorf("read --metadata-file, which is to be written: %w", err)
+			return report.Metadata{}, fmt.Errorf("read --metadata-file before writing it: %w", err)
 		}
 		if target = f.Name; before != nil {
 			action = report.Updated
@@ -46,7 +46,7 @@ func (f *File) Publish(ctx context.Context, m Metadata) (report.Metadata, error)
 	text, outcome, problem, err := m.content(before)
 	outcome.Target = target
 	if problem != nil {
-		f.Log.WarnContext(ctx, "what is in the file is replaced, as it is not understood", "file", f.Name, "err", problem)
+		f.Log.WarnContext(ctx, "the file has invalid metadata, which is replaced", "file", f.Name, "err", problem)
 	}
 	if err != nil || outcome.Action != "" {
 		return outcome, err
@@ -65,8 +65,8 @@ func (f *File) Publish(ctx context.Context, m Metadata) (report.Metadata, error)
 	return outcome, nil
 }
 
-// readBefore returns what is in a file, nil where there is none. Of a file that is too large to be one of metadata it returns
-// more than metadata has.
+// readBefore returns the content of a file, or nil if the file does not exist. It returns slightly more than metadata.MaxSize bytes of a
+// larger file, which is then invalid.
 func readBefore(name string) ([]byte, error) {
 	text, err := configfile.Read(name, metadata.MaxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,7 @@ func readBefore(name string) ([]byte, error) {
 	return text, err
 }
 
-// replace writes beside the file and renames, so that who reads it never sees half of it.
+// replace writes a temporary file and renames it, so that readers never see a partial file.
 func replace(name string, text []byte) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
 	if err != nil {
@@ -87,7 +87,7 @@ func replace(name string, text []byte) (err error) {
 		}
 	}()
 	_, err = file.Write(text)
-	// Others read it, too: it goes into ConfigMaps, and has nothing secret.
+	// Metadata is not secret, and other users may read the file.
 	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
 		return err
 	}

@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publish writes the metadata of images to where function runners read it: a ConfigMap or a file. What was written
-// before is not lost where a registry cannot be asked.
+// Package publish writes the metadata of images to a ConfigMap or a file, which function runners read. If a registry is unavailable, the
+// metadata of earlier runs is kept.
 package publish
 
 import (
@@ -14,17 +14,17 @@ import (
 	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
-// Metadata is what is known after a run.
+// Metadata is the result of a run.
 type Metadata struct {
-	// Resolved are the images that registries have told of.
+	// Resolved are the images that were found in registries.
 	Resolved []registry.Image
-	// Listed are the references of all images that there should be, resolved or not.
+	// Listed are the references of all images in the sources, resolved or not.
 	Listed []string
-	// Complete says that there are no others. Otherwise what was there before is kept, whatever it is.
+	// Complete reports that the sources name no other images. Otherwise all earlier metadata is kept.
 	Complete bool
 }
 
-// merge returns what is to be written where before was. Where nothing is resolved it is what was there.
+// merge returns the images to write instead of before. If no image was resolved, it keeps all images.
 func (m *Metadata) merge(before []registry.Image) ([]registry.Image, report.Metadata) {
 	all := slices.Clone(m.Resolved)
 	var outcome report.Metadata
@@ -43,9 +43,8 @@ func (m *Metadata) merge(before []registry.Image) ([]registry.Image, report.Meta
 	return all, outcome
 }
 
-// content returns the text that is to take the place of another one, which may be empty, unless the outcome has an action:
-// then there is nothing to write. problem says that the other one is
-// not understood, so that nothing of it is kept.
+// content returns the text to write instead of before, which may be empty. If the outcome has an action, nothing needs to be written. If
+// before is invalid, problem says why, and all of it is dropped.
 func (m *Metadata) content(before []byte) (text []byte, outcome report.Metadata, problem, err error) {
 	var known []registry.Image
 	if len(before) > 0 {

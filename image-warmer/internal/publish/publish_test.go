@@ -99,7 +99,7 @@ func TestConfigMap(t *testing.T) {
 		},
 		{"nothing at all", nil, all(), report.Metadata{Action: report.Nothing}, "", ""},
 		{"prepared by others", configMap(""), all(a), report.Metadata{Action: report.Updated}, format(t, a), ""},
-		{"not understood", configMap("images: 7"), all(a), report.Metadata{Action: report.Updated}, format(t, a), "not understood"},
+		{"invalid metadata", configMap("images: 7"), all(a), report.Metadata{Action: report.Updated}, format(t, a), "invalid metadata"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -113,24 +113,24 @@ func TestConfigMap(t *testing.T) {
 				got, err := c.Publish(t.Context(), tc.metadata)
 				tc.want.Target = "ConfigMap ns/metadata"
 				if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
-					t.Errorf("dry run %v: %v (-want +got):\n%s", c.DryRun, err, diff)
+					t.Errorf("DryRun = %v: error = %v, outcome (-want +got):\n%s", c.DryRun, err, diff)
 				}
 				if n := writes(client); c.DryRun && n > 0 {
-					t.Errorf("a dry run has written %d times", n)
+					t.Errorf("writes of a dry run = %d, want 0", n)
 				}
 			}
 			if (tc.want.Action == report.Unchanged || tc.want.Action == report.Nothing) && writes(client) > 0 {
 				t.Error("there was a write")
 			}
 			if !strings.Contains(log.String(), tc.logged) || tc.logged == "" && log.Len() > 0 {
-				t.Errorf("logged %q, want %q", log.String(), tc.logged)
+				t.Errorf("log = %q, want %q", log.String(), tc.logged)
 			}
 			found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
 			if err != nil && tc.text != "" {
 				t.Fatal(err)
 			}
 			if err == nil && (found.Data[metadata.Key] != tc.text || cmp.Diff(publish.Labels(), found.Labels) != "") {
-				t.Errorf("labels %v, text:\n%s", found.Labels, found.Data[metadata.Key])
+				t.Errorf("labels = %v, text:\n%s", found.Labels, found.Data[metadata.Key])
 			}
 			if tc.before != nil && found.Data["other"] != "stays" {
 				t.Error("another key is gone")
@@ -147,11 +147,11 @@ func TestForeign(t *testing.T) {
 	c := &publish.ConfigMap{Client: client.CoreV1().ConfigMaps("ns"), Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
 	_, err := c.Publish(t.Context(), all(image("a", "1")))
 	if err == nil || !strings.Contains(err.Error(), "is not the image warmer's") || writes(client) > 0 {
-		t.Errorf("%v, %d writes", err, writes(client))
+		t.Errorf("error = %v, writes = %d", err, writes(client))
 	}
 }
 
-// A ConfigMap that a chart has made for the metadata is filled, and stays the chart's.
+// Publish fills a ConfigMap that the chart has created for metadata, and keeps its labels.
 func TestMadeForIt(t *testing.T) {
 	t.Parallel()
 	charts := configMap("")
@@ -159,18 +159,18 @@ func TestMadeForIt(t *testing.T) {
 	client := fake.NewClientset(charts.DeepCopy())
 	c := &publish.ConfigMap{Client: client.CoreV1().ConfigMaps("ns"), Namespace: "ns", Name: "metadata", Log: slog.New(slog.DiscardHandler)}
 	if got, err := c.Publish(t.Context(), all(image("a", "1"))); err != nil || got.Action != report.Updated {
-		t.Errorf("Publish = %+v, %v", got, err)
+		t.Errorf("Publish() = %+v, %v", got, err)
 	}
 	found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
 	if err != nil || found.Data[metadata.Key] != format(t, image("a", "1")) {
-		t.Errorf("%v, data %v", err, found.Data)
+		t.Errorf("error = %v, data = %v", err, found.Data)
 	}
 	if diff := cmp.Diff(charts.Labels, found.Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
 }
 
-// Somebody else writes in between: what they have written counts, and trying ends.
+// After a conflict, Publish reads the ConfigMap again and merges. It gives up after some attempts.
 func TestConflict(t *testing.T) {
 	t.Parallel()
 	resource := schema.GroupResource{Resource: "configmaps"}
@@ -197,7 +197,7 @@ func TestConflict(t *testing.T) {
 				if tried++; tried > tc.conflicts {
 					return false, nil, nil
 				}
-				// The other one has written.
+				// Another writer was faster.
 				theirs := configMap(format(t, b))
 				write := func() error { return client.Tracker().Add(theirs) }
 				if tc.verb == "update" {
@@ -214,16 +214,16 @@ func TestConflict(t *testing.T) {
 			got, err := c.Publish(t.Context(), all(a))
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) || tried > 5 {
-					t.Errorf("%v after %d attempts, want %s", err, tried, tc.want)
+					t.Errorf("error after %d attempts = %v, want %q", tried, err, tc.want)
 				}
 				return
 			}
 			if err != nil || got.Action != report.Updated || cmp.Diff([]string{"b"}, got.Kept) != "" {
-				t.Errorf("%+v, %v", got, err)
+				t.Errorf("Publish() = %+v, %v", got, err)
 			}
 			found, err := client.CoreV1().ConfigMaps("ns").Get(t.Context(), "metadata", metav1.GetOptions{})
 			if err != nil || found.Data[metadata.Key] != format(t, a, b) {
-				t.Errorf("%v, text:\n%s", err, found.Data[metadata.Key])
+				t.Errorf("error = %v, text:\n%s", err, found.Data[metadata.Key])
 			}
 		})
 	}
@@ -242,11 +242,11 @@ func TestFile(t *testing.T) {
 			want.Target = "standard output"
 		}
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
+			t.Errorf("error = %v, outcome (-want +got):\n%s", err, diff)
 		}
 		content, err := os.ReadFile(name)
 		if string(content) != text {
-			t.Errorf("%v, text:\n%s", err, content)
+			t.Errorf("error = %v, text:\n%s", err, content)
 		}
 	}
 	f.DryRun = true
@@ -259,13 +259,13 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(all(b), report.Metadata{Action: report.Updated}, format(t, b))
-	if !strings.Contains(log.String(), "not understood") {
-		t.Errorf("logged %q", log.String())
+	if !strings.Contains(log.String(), "invalid metadata") {
+		t.Errorf("log = %q, want one warning", log.String())
 	}
 	f.Name = publish.StandardOutput
 	check(all(a), report.Metadata{Action: report.Created}, format(t, b))
 	if stdout.String() != format(t, a) {
-		t.Errorf("standard output has:\n%s", &stdout)
+		t.Errorf("standard output:\n%s", &stdout)
 	}
 	f.Name = filepath.Join(t.TempDir(), "none", "metadata.yaml")
 	if _, err := f.Publish(t.Context(), all(a)); err == nil || !strings.Contains(err.Error(), "write --metadata-file") {
@@ -273,6 +273,6 @@ func TestFile(t *testing.T) {
 	}
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil || len(entries) != 1 {
-		t.Errorf("%v, left behind: %v", err, entries)
+		t.Errorf("error = %v, files = %v", err, entries)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report says what a run has done: to people as a table, and to programs as JSON.
+// Package report describes the result of a run, as a table for people and as JSON for programs.
 package report
 
 import (
@@ -9,85 +9,85 @@ import (
 	"io"
 )
 
-// Report is what a run has done, or would do.
+// Report is the result of a run.
 type Report struct {
-	// DryRun says that nothing was written, and that Pulled means what would be.
+	// DryRun reports that the run changed nothing. Pulled then means images that a run would pull.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Images are sorted by reference.
 	Images []Image `json:"images"`
-	// Metadata says what has become of the metadata; nil where there is none to write.
+	// Metadata is the result of publishing metadata. It is nil if metadata is not published.
 	Metadata *Metadata `json:"metadata,omitempty"`
-	// Failures are why the run has not done all that it should.
+	// Failures are the reasons why the run is incomplete.
 	Failures []Failure `json:"failures"`
-	// Notes are for people.
+	// Notes are further messages.
 	Notes []string `json:"notes,omitempty"`
-	// Seconds is how long the run took.
+	// Seconds is the duration of the run.
 	Seconds float64 `json:"seconds"`
 }
 
-// Image is what has become of one image.
+// Image is the result for one image.
 type Image struct {
-	// Image is the reference. Digest is "sha256:…", empty where it is not known.
+	// Image is the reference. Digest is "sha256:…", or empty if it is unknown.
 	Image  string `json:"image"`
 	Digest string `json:"digest,omitempty"`
 	// Metadata is one of the constants below.
 	Metadata string `json:"metadata"`
-	// Nodes are sorted by name; none where no node was asked to pull.
+	// Nodes are sorted by name. The list is empty if no node was asked to pull.
 	Nodes []Node `json:"nodes,omitempty"`
-	// Seconds is how long the registry took, and the longest pull.
+	// Seconds is the duration of the lookup plus the duration of the longest pull.
 	Seconds float64 `json:"seconds"`
 }
 
-// What there is of an image's metadata.
+// Values of Image.Metadata.
 const (
-	// Resolved is of this run, Kept of an earlier one.
+	// Resolved metadata is from this run, and Kept metadata from an earlier one.
 	Resolved = "resolved"
 	Kept     = "kept"
-	// Failed is none.
+	// Failed images have no metadata.
 	Failed = "failed"
 )
 
-// Node is what has become of an image on one node.
+// Node is the result for an image on one node.
 type Node struct {
 	Node string `json:"node"`
-	// Result is one of the constants below, and Reason why it was skipped, or has failed.
+	// Result is one of the constants below or Failed. Reason says why the node was skipped or the pull failed.
 	Result  string  `json:"result"`
 	Reason  string  `json:"reason,omitempty"`
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-// What becomes of an image on a node, besides Failed.
+// Values of Node.Result, in addition to Failed.
 const (
 	Pulled  = "pulled"
 	Present = "present"
 	Skipped = "skipped"
 )
 
-// Metadata is what has become of the metadata.
+// Metadata is the result of publishing metadata.
 type Metadata struct {
-	// Target is where it is: "ConfigMap NAMESPACE/NAME", or a file.
+	// Target is "ConfigMap NAMESPACE/NAME", or the name of a file.
 	Target string `json:"target"`
 	// Action is one of the constants below.
 	Action string `json:"action"`
-	// Kept and Dropped are the references that an earlier run has written, those that are still there and those that are not; sorted.
+	// Kept and Dropped are the references of earlier runs that were kept and removed, sorted.
 	Kept    []string `json:"kept,omitempty"`
 	Dropped []string `json:"dropped,omitempty"`
 }
 
-// What was done with the metadata, or would be.
+// Values of Metadata.Action.
 const (
 	Created   = "created"
 	Updated   = "updated"
 	Unchanged = "unchanged"
-	// Nothing was resolved, so that there is nothing to write.
+	// Nothing means that no image was resolved, so that nothing was written.
 	Nothing = "nothing"
 )
 
-// Failure is one reason why the run has not done all that it should.
+// Failure is one reason why a run is incomplete.
 type Failure struct {
-	// Image is the reference, or where images are named; empty where it is not about one of them.
+	// Image is the reference of the image, or the source that cannot be read. Empty means neither.
 	Image string `json:"image,omitempty"`
-	// Node is where it was to be pulled; empty where it is not about one.
+	// Node is the name of the node whose pull failed. Empty means that the failure does not concern one node.
 	Node   string `json:"node,omitempty"`
 	Reason string `json:"reason"`
 }
@@ -100,7 +100,7 @@ func (r *Report) Fail(image, node string, err error) {
 // WriteJSON writes the report as one JSON object.
 func (r *Report) WriteJSON(w io.Writer) error {
 	shown := *r
-	// An empty list is easier for programs than none.
+	// Programs expect an empty list instead of null.
 	if shown.Images == nil {
 		shown.Images = []Image{}
 	}

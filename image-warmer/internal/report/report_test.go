@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 r.io/a:v1       0123456789ab  resolved  1       0        1        0       2.3s
 r.io/b:v1       fedcba987654  kept      -       -        -        -       0s
 r.io/long/c:v1  -             failed    0       1        1        1       0s
-metadata: ConfigMap ns/m updated, kept of earlier runs: r.io/b:v1, dropped: x y
+metadata: ConfigMap ns/m updated, kept from earlier runs: r.io/b:v1, dropped: x y
 note: something
 skipped: n2: the node is cordoned (images: 2)
 failed: r.io/b:v1: no way
@@ -56,7 +56,7 @@ failed: all is lost
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	r.DryRun = true
 	got.Reset()
@@ -65,7 +65,7 @@ failed: all is lost
 	}
 	for _, want := range []string{"TO PULL", "would be updated"} {
 		if !strings.Contains(got.String(), want) {
-			t.Errorf("a dry run does not say %q:\n%s", want, &got)
+			t.Errorf("report of a dry run has no %q:\n%s", want, &got)
 		}
 	}
 }
@@ -82,10 +82,10 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("report (-want +got):\n%s", diff)
 	}
 	text.Reset()
 	if err := new(report.Report).WriteJSON(&text); err != nil || !strings.Contains(text.String(), `"failures": []`) || !strings.Contains(text.String(), `"images": []`) {
-		t.Errorf("%v, nothing is:\n%s", err, &text)
+		t.Errorf("empty report: error = %v, text:\n%s", err, &text)
 	}
 }

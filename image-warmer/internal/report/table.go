@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// shortDigest is how many hexadecimal digits of a digest tell images apart.
+// shortDigest is the number of hexadecimal digits of a digest in the table.
 const shortDigest = 12
 
-// WriteTable writes the report as a table, with lines below it for what needs words.
+// WriteTable writes the report as a table, followed by one line for each note, skipped node and failure.
 func (r *Report) WriteTable(w io.Writer) error {
 	var text bytes.Buffer
 	if len(r.Images) > 0 {
@@ -88,14 +88,14 @@ func (r *Report) metadata(text *bytes.Buffer) {
 	m := r.Metadata
 	switch {
 	case m.Action == Nothing:
-		fmt.Fprintf(text, "metadata: no image was resolved, so that nothing is written to %s", m.Target)
+		fmt.Fprintf(text, "metadata: no image was resolved, so nothing is written to %s", m.Target)
 	case r.DryRun && m.Action != Unchanged:
 		fmt.Fprintf(text, "metadata: %s would be %s", m.Target, m.Action)
 	default:
 		fmt.Fprintf(text, "metadata: %s %s", m.Target, m.Action)
 	}
 	if len(m.Kept) > 0 {
-		fmt.Fprintf(text, ", kept of earlier runs: %s", strings.Join(m.Kept, " "))
+		fmt.Fprintf(text, ", kept from earlier runs: %s", strings.Join(m.Kept, " "))
 	}
 	if len(m.Dropped) > 0 {
 		fmt.Fprintf(text, ", dropped: %s", strings.Join(m.Dropped, " "))
@@ -103,7 +103,7 @@ func (r *Report) metadata(text *bytes.Buffer) {
 	text.WriteByte('\n')
 }
 
-// skipped has one line for each node and reason, however many images it is about.
+// skipped returns one line for each node and reason, with the number of images.
 func (r *Report) skipped() []string {
 	var lines []string
 	images := map[string]int{}

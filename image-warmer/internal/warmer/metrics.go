@@ -14,14 +14,13 @@ import (
 	"github.com/krmfn/krmfn/image-warmer/internal/report"
 )
 
-// Metrics counts what runs do:
+// Metrics measures runs:
 //
-//   - krm_warmer_runs (result: ok, failed): runs, those for single nodes among them
+//   - krm_warmer_runs (result: ok, failed): runs, including those for single nodes
 //   - krm_warmer_pulls (result: pulled, present, skipped, failed): images on nodes
-//   - krm_warmer_pull_duration: how long nodes took for the images that they pulled
+//   - krm_warmer_pull_duration: durations of successful pulls
 //   - krm_warmer_images (state: resolved, kept, failed): images of the last run for all nodes
-//   - krm_warmer_last_success_timestamp_seconds: when a run for all nodes last succeeded, or the last retry of what it left undone, in
-//     Unix time
+//   - krm_warmer_last_success_timestamp_seconds: Unix time of the last successful run for all nodes, or of the retry that completed it
 type Metrics struct {
 	runs, pulls metric.Int64Counter
 	durations   metric.Float64Histogram
@@ -33,16 +32,16 @@ type Metrics struct {
 func NewMetrics(provider metric.MeterProvider) (*Metrics, error) {
 	meter := provider.Meter("github.com/krmfn/krmfn/image-warmer")
 	runs, err1 := meter.Int64Counter("krm_warmer_runs", metric.WithDescription("Runs, by result."))
-	pulls, err2 := meter.Int64Counter("krm_warmer_pulls", metric.WithDescription("Images on nodes, by what was done."))
+	pulls, err2 := meter.Int64Counter("krm_warmer_pulls", metric.WithDescription("Images on nodes, by result."))
 	durations, err3 := meter.Float64Histogram("krm_warmer_pull_duration", metric.WithUnit("s"),
-		metric.WithDescription("How long nodes took for the images that they pulled."),
+		metric.WithDescription("Durations of successful pulls."),
 		metric.WithExplicitBucketBoundaries(0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600))
-	images, err4 := meter.Int64Gauge("krm_warmer_images", metric.WithDescription("Images of the last run for all nodes, by what is known of them."))
-	success, err5 := meter.Int64Gauge("krm_warmer_last_success_timestamp_seconds", metric.WithDescription("When a run for all nodes last succeeded, the retries of single nodes included."))
+	images, err4 := meter.Int64Gauge("krm_warmer_images", metric.WithDescription("Images of the last run for all nodes, by the state of their metadata."))
+	success, err5 := meter.Int64Gauge("krm_warmer_last_success_timestamp_seconds", metric.WithDescription("Unix time of the last successful run for all nodes, or of the retry that completed it."))
 	return &Metrics{runs: runs, pulls: pulls, durations: durations, images: images, success: success}, errors.Join(err1, err2, err3, err4, err5)
 }
 
-// done counts a run that has ended. whole says that it was for all nodes.
+// done records a run that has ended. whole reports that the run was for all nodes.
 func (m *Metrics) done(ctx context.Context, r *report.Report, whole bool) {
 	if m == nil || r.DryRun {
 		return
@@ -74,5 +73,5 @@ func (m *Metrics) done(ctx context.Context, r *report.Report, whole bool) {
 	}
 }
 
-// Succeeded notes that all images are on all nodes.
+// Succeeded records that all nodes have all images.
 func (m *Metrics) Succeeded(ctx context.Context) { m.success.Record(ctx, time.Now().Unix()) }

@@ -25,7 +25,7 @@ func (r *run) prepull(ctx context.Context) {
 	if r.Nodes != nil {
 		nodes = slices.DeleteFunc(nodes, func(node corev1.Node) bool { return !slices.Contains(r.Nodes, node.Name) })
 	} else if len(nodes) == 0 {
-		r.report.Notes = append(r.report.Notes, fmt.Sprintf("no node has the labels of --node-selector %q: nothing is pulled", o.NodeSelector))
+		r.report.Notes = append(r.report.Notes, fmt.Sprintf("no node has the labels of --node-selector %q, so nothing is pulled", o.NodeSelector))
 	}
 	plan := prepull.NewPlan(nodes, r.resolved, o.Tolerations)
 	for _, skip := range plan.Skips {
@@ -68,7 +68,7 @@ func (r *run) pull(ctx context.Context, pulls []prepull.Pull) {
 	}
 }
 
-// onNode reports what has become of an image, under all its names, on a node.
+// onNode adds the outcome on a node to the report of each reference of the image.
 func (r *run) onNode(o prepull.Outcome) {
 	node := report.Node{Node: o.Node, Result: o.Result, Seconds: o.Took.Seconds()}
 	if o.Err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
-// registries returns what asks registries, as the function runner does, until done is called.
+// registries returns a registry client with the same credentials and certificate authorities as the function runner's. Call done to release it.
 func (r *run) registries() (_ *registry.Client, done func()) {
 	o := &r.Options.Registry
 	trust := registry.TrustOptions{Owner: "the image warmer", Log: r.Log}
@@ -36,16 +36,16 @@ func (r *run) registries() (_ *registry.Client, done func()) {
 	}
 }
 
-// result is what a registry says of one image, or why it does not.
+// result is the result of looking up one image.
 type result struct {
 	reference string
-	// image is zero where err is not nil.
+	// image is zero if err is not nil.
 	image registry.Image
 	err   error
 	took  time.Duration
 }
 
-// images reports the answers of registries. kept are the failed references that keep the metadata of an earlier run.
+// images adds the results to the report. kept are the failed references that keep the metadata of an earlier run.
 func (r *run) images(results []result, kept []string) {
 	for _, one := range results {
 		image := report.Image{Image: one.reference, Digest: one.image.Digest, Metadata: report.Resolved, Seconds: one.took.Seconds()}
@@ -60,8 +60,8 @@ func (r *run) images(results []result, kept []string) {
 	}
 }
 
-// resolve asks for images and returns one result for each, in their order. One that fails leaves the others alone; when the
-// context ends, those that are left fail by its cause.
+// resolve looks up images and returns one result for each reference, in order. When the context ends, the remaining lookups fail with its
+// cause.
 func (r *run) resolve(ctx context.Context, source registry.Source, references []string) []result {
 	results := make([]result, len(references))
 	var group errgroup.Group
@@ -98,13 +98,13 @@ func (r *run) ask(ctx context.Context, source registry.Source, ref string) resul
 	return one
 }
 
-// permitted is a source of what the policy permits. Function runners would refuse the rest, so that nodes need not have it.
+// permitted is a source that returns only the images that the policy permits, because function runners refuse other images.
 type permitted struct {
 	registry.Source
 	policy *policy.Policy
 }
 
-// Digest returns the digest of an image that may run.
+// Digest returns the digest of an image, or an error if the policy does not permit the image.
 func (p permitted) Digest(ctx context.Context, ref string) (string, error) {
 	if err := p.policy.Refused(ref); err != nil {
 		return "", err

@@ -31,7 +31,7 @@ func resolve(ctx context.Context, source registry.Source, references []string, p
 	return r.resolve(ctx, source, references)
 }
 
-// newRegistry returns the host of a registry with good:v1, in which hung:v1 never has an answer.
+// newRegistry returns the host of a registry that has good:v1 and never answers for hung:v1.
 func newRegistry(t *testing.T) string {
 	t.Helper()
 	inner := ociregistry.New(ociregistry.Logger(slog.NewLogLogger(slog.DiscardHandler, 0)))
@@ -59,7 +59,7 @@ func newRegistry(t *testing.T) string {
 	return host
 }
 
-// A registry that does not answer, or does not know an image, costs the other images nothing.
+// Hanging and failing lookups do not affect other lookups.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	host := newRegistry(t)
@@ -68,23 +68,23 @@ func TestAll(t *testing.T) {
 	results := resolve(t.Context(), client, []string{host + "/bad:v1", host + "/good:v1", host + "/hung:v1"},
 		2, 2*time.Second)
 	if _, ok := errors.AsType[*registry.NotFoundError](results[0].err); !ok {
-		t.Errorf("bad: %v", results[0].err)
+		t.Errorf("bad: error = %v", results[0].err)
 	}
 	if good := results[1]; good.err != nil || good.image.Command[0] != "/fn" || good.image.Reference != host+"/good:v1" {
-		t.Errorf("good: %+v", good)
+		t.Errorf("good: result = %+v", good)
 	}
 	if err := results[2].err; err == nil || !strings.Contains(err.Error(), "raise --lookup-timeout") {
-		t.Errorf("hung: %v", err)
+		t.Errorf("hung: error = %v", err)
 	}
 }
 
-// slow is a source that takes a second for each question, and counts those at once.
+// slow is a source that takes a second for each request, and counts concurrent requests.
 type slow struct {
 	mu                   sync.Mutex
 	running, most, asked int
 }
 
-// begin counts a question, and end its end.
+// begin records the start of a request, and end its end.
 func (s *slow) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func TestBounds(t *testing.T) {
 		source, start := &slow{}, time.Now()
 		resolve(t.Context(), source, make([]string, 10), 3, time.Minute)
 		if source.most != 3 || time.Since(start) != 4*time.Second {
-			t.Errorf("%d at once, in %v", source.most, time.Since(start))
+			t.Errorf("concurrent requests = %d, duration = %v", source.most, time.Since(start))
 		}
 	})
 }
@@ -134,11 +134,11 @@ func TestCancel(t *testing.T) {
 		source, start := &slow{}, time.Now()
 		for _, r := range resolve(ctx, source, []string{"a", "b"}, 1, time.Minute) {
 			if r.err == nil || r.err.Error() != "told to end" {
-				t.Errorf("%s: %v", r.reference, r.err)
+				t.Errorf("%s: error = %v, want the context's cause", r.reference, r.err)
 			}
 		}
 		if source.asked != 1 || time.Since(start) != 500*time.Millisecond {
-			t.Errorf("asked %d times in %v", source.asked, time.Since(start))
+			t.Errorf("requests = %d in %v, want 1 in 500ms", source.asked, time.Since(start))
 		}
 	})
 }

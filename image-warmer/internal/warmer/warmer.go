@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package warmer does what the image warmer is for, one part after another: it finds the images, resolves them, publishes
-// their metadata and has nodes pull them.
+// Package warmer performs a run of the image warmer: it collects the images, looks them up, publishes their metadata, and makes nodes pull
+// them.
 package warmer
 
 import (
@@ -29,42 +29,42 @@ import (
 	"github.com/krmfn/krmfn/internal/images/registry"
 )
 
-// Config is what a run needs.
+// Config configures a run.
 type Config struct {
 	Options options.Options
-	// Cluster is nil where the options need none.
+	// Cluster may be nil if Options.NeedsCluster is false.
 	Cluster *Cluster
-	// Policy says which images may be warmed; nil permits all.
+	// Policy is the image policy. Nil permits all images.
 	Policy *policy.Policy
-	// OwnNamespace is where metadata goes if the options do not say.
+	// OwnNamespace is the namespace of the ConfigMap if the options have none.
 	OwnNamespace string
-	// Run names this run among others, as the value of a label.
+	// Run is the unique name of this run, a valid label value.
 	Run string
-	// Nodes are the names of the only nodes that pull; nil means all that the options choose.
+	// Nodes restricts pulls to the nodes with these names. Nil means all nodes that the options select.
 	Nodes []string
-	// Metrics counts what the run does; nil counts nothing.
+	// Metrics records the run. It may be nil.
 	Metrics *Metrics
-	// Keychain has the credentials for registries that have none by the options; nil means those of Docker's or Podman's
-	// configuration.
+	// Keychain returns the credentials for registries without credentials in the options. Nil means the configuration of Docker or
+	// Podman.
 	Keychain authn.Keychain
 	// Environ is the environment of credential helpers.
 	Environ []string
-	// Stdout gets the metadata, if that is asked for.
+	// Stdout receives the metadata if Options.Metadata.File is publish.StandardOutput.
 	Stdout io.Writer
 	Log    *slog.Logger
 }
 
-// Cluster has what a run uses of a cluster.
+// Cluster has the clients of a run.
 type Cluster struct {
 	Version injection.Cluster
 	Nodes   client.Watchable[*corev1.NodeList]
-	// Pods are those of Options.Namespace, and ConfigMaps those of Config.MetadataNamespace.
+	// Pods is a client for Options.Namespace, and ConfigMaps a client for Config.MetadataNamespace.
 	Pods       prepull.Pods
 	ConfigMaps publish.ConfigMaps
 	Dynamic    dynamic.Interface
 }
 
-// NewCluster returns the cluster of a configuration. It sends no request.
+// NewCluster returns the clients for a cluster. It sends no request.
 func (c *Config) NewCluster(config *rest.Config) (*Cluster, error) {
 	cluster, err := client.New(config)
 	if err != nil {
@@ -83,19 +83,18 @@ func (c *Config) NewCluster(config *rest.Config) (*Cluster, error) {
 	}, nil
 }
 
-// MetadataNamespace returns the namespace of the ConfigMap that metadata goes to.
+// MetadataNamespace returns the namespace of the metadata's ConfigMap.
 func (c *Config) MetadataNamespace() string {
 	return cmp.Or(c.Options.Metadata.Namespace, c.OwnNamespace)
 }
 
-// Run does it all, and ends early when the context ends. Whatever fails is in the report, and does not keep the rest from
-// being done.
+// Run performs a run, and ends early when the context ends. A failure of one step or image does not stop the others, and is in the report.
 func Run(ctx context.Context, c Config) *report.Report {
 	start := time.Now()
 	r := &run{Config: c}
 	client, done := r.registries()
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.Options.Timeout, fmt.Errorf("the %v of --timeout are over", c.Options.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.Options.Timeout, fmt.Errorf("the run exceeded its --timeout of %v", c.Options.Timeout))
 	defer cancel()
 	found := r.collect(ctx, client)
 	results := r.resolve(ctx, permitted{client, c.Policy}, found.References)
@@ -119,7 +118,7 @@ type run struct {
 	report   report.Report
 }
 
-// objects returns the way to objects that name images; nil without a cluster.
+// objects returns the client for FunctionConfig objects, or nil without a cluster.
 func (r *run) objects() dynamic.Interface {
 	if r.Cluster == nil {
 		return nil
@@ -137,7 +136,7 @@ func (r *run) collect(ctx context.Context, client *registry.Client) images.Found
 	return found
 }
 
-// publish writes the metadata and returns the references whose metadata is of an earlier run.
+// publish writes the metadata and returns the references whose metadata is from an earlier run.
 func (r *run) publish(ctx context.Context, found images.Found) []string {
 	o := &r.Options
 	write := (&publish.File{Name: o.Metadata.File, Stdout: r.Stdout, DryRun: o.DryRun, Log: r.Log}).Publish

@@ -43,7 +43,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newRegistry returns the host of a registry with a:v1 and b:v1, and the digest of both.
+// newRegistry returns the host of a registry with a:v1 and b:v1, and their common digest.
 func newRegistry(t *testing.T) (host, digest string) {
 	t.Helper()
 	server := httptest.NewServer(ociregistry.New(ociregistry.Logger(slog.NewLogLogger(slog.DiscardHandler, 0))))
@@ -77,7 +77,7 @@ func node(name string) *corev1.Node {
 	}}
 }
 
-// newCluster has a kubelet that pulls all but b.
+// newCluster returns a cluster with a kubelet that pulls all images except b.
 func newCluster(t *testing.T, objects ...runtime.Object) *fake.Clientset {
 	t.Helper()
 	client := fake.NewClientset(objects...)
@@ -92,7 +92,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *fake.Clientset {
 				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "InvalidImageName", Message: "no"}},
 			}}}
 		}
-		// The answer comes first, and the reactor must not ask itself.
+		// The reactor must return before the status is updated, because the fake API server holds a lock.
 		kubelets.Go(func() {
 			if _, err := client.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 				t.Error(err)
@@ -103,7 +103,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *fake.Clientset {
 	return client
 }
 
-// fakePods are pods of client-go's fake API server, whose watches do not begin with a list.
+// fakePods are the pods of client-go's fake API server, which does not support watch lists.
 type fakePods struct{ typedcorev1.PodInterface }
 
 func (fakePods) IsWatchListSemanticsUnSupported() bool { return true }
@@ -148,7 +148,7 @@ func TestRun(t *testing.T) {
 	check(t, want, warmer.Run(t.Context(), c))
 	for _, action := range client.Actions() {
 		if verb := action.GetVerb(); verb != "get" && verb != "list" {
-			t.Errorf("a dry run does %s %s", verb, action.GetResource().Resource)
+			t.Errorf("a dry run sent %s %s", verb, action.GetResource().Resource)
 		}
 	}
 
@@ -161,18 +161,18 @@ func TestRun(t *testing.T) {
 	check(t, want, warmer.Run(t.Context(), c))
 	left, err := client.CoreV1().Pods("porch-fn-system").List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(left.Items) > 0 {
-		t.Errorf("%v, %d pods are left", err, len(left.Items))
+		t.Errorf("error = %v, leftover pods = %d, want 0", err, len(left.Items))
 	}
 	published, err := client.CoreV1().ConfigMaps("own").Get(t.Context(), "krmfn-image-metadata", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if images, err := metadata.Parse([]byte(published.Data[metadata.Key])); err != nil || len(images) != 2 {
-		t.Errorf("%v, published: %+v", err, images)
+		t.Errorf("error = %v, published images = %+v", err, images)
 	}
 }
 
-// check compares what does not depend on clocks, on which pull ends first, and on words of others.
+// check compares a report without durations, the order of pulls, and messages of libraries.
 func check(t *testing.T, want report.Report, got *report.Report) {
 	t.Helper()
 	ignore := cmp.Options{
@@ -181,7 +181,7 @@ func check(t *testing.T, want report.Report, got *report.Report) {
 		cmpopts.SortSlices(func(a, b report.Failure) bool { return a.Image+a.Node < b.Image+b.Node }),
 	}
 	if diff := cmp.Diff(want, *got, ignore); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+		t.Errorf("report (-want +got):\n%s", diff)
 	}
 }
 
@@ -202,14 +202,14 @@ func TestKept(t *testing.T) {
 	}
 	got := warmer.Run(t.Context(), config(t, client, host+"/a:v1", "127.0.0.1:1/x:v1"))
 	if got.Images[0].Metadata != report.Kept && got.Images[1].Metadata != report.Kept || len(got.Failures) != 1 || got.Metadata.Action != "updated" {
-		t.Errorf("%+v", got)
+		t.Errorf("report = %+v", got)
 	}
 	if len(got.Notes) != 1 || !strings.Contains(got.Notes[0], "no node") {
-		t.Errorf("notes are %q", got.Notes)
+		t.Errorf("Notes = %q", got.Notes)
 	}
 }
 
-// Nodes pull private images with the Secret that the function runner keeps, and others that are named.
+// Pods have the pull secret that the function runner maintains and those of --image-pull-secret.
 func TestPullSecrets(t *testing.T) {
 	t.Parallel()
 	host, _ := newRegistry(t)
@@ -236,13 +236,13 @@ func TestPullSecrets(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff([][]corev1.LocalObjectReference{tc.want}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+				t.Errorf("report (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// Images that function runners would refuse are not warmed, and no registry is asked for them.
+// Images that the policy refuses are neither looked up nor pulled.
 func TestPolicy(t *testing.T) {
 	t.Parallel()
 	host, digest := newRegistry(t)
@@ -253,14 +253,14 @@ func TestPolicy(t *testing.T) {
 	}
 	got := warmer.Run(t.Context(), c)
 	if len(got.Failures) != 1 || !strings.Contains(got.Failures[0].Reason, "not permitted") {
-		t.Errorf("failures: %+v", got.Failures)
+		t.Errorf("Failures = %+v", got.Failures)
 	}
 	if len(got.Images) != 2 || got.Images[0].Digest != digest {
-		t.Errorf("images: %+v", got.Images)
+		t.Errorf("Images = %+v", got.Images)
 	}
 }
 
-// Only the nodes that are named pull, and the run counts what it does.
+// With Config.Nodes, only these nodes pull. Metrics record the run.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	host, _ := newRegistry(t)
@@ -273,7 +273,7 @@ func TestNodes(t *testing.T) {
 	c.Nodes = []string{"n2", "gone"}
 	got := warmer.Run(t.Context(), c)
 	if len(got.Images) != 2 || len(got.Images[0].Nodes) != 1 || got.Images[0].Nodes[0].Node != "n2" || len(got.Notes) > 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("report = %+v", got)
 	}
 	want := []string{"krm_warmer_pull_duration 1", "krm_warmer_pulls failed 1", "krm_warmer_pulls pulled 1", "krm_warmer_runs failed 1"}
 	if diff := cmp.Diff(want, measured(t, reader)); diff != "" {
@@ -324,13 +324,13 @@ func measured(t *testing.T, reader sdkmetric.Reader) []string {
 	return all
 }
 
-// What is left at the end of --timeout fails, and says why.
+// Lookups that are not done at the end of --timeout fail with a reason.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(hangs.Close)
 	got := warmer.Run(t.Context(), config(t, newCluster(t, node("n1")), strings.TrimPrefix(hangs.URL, "http://")+"/a:v1", "--timeout=10ms"))
 	if len(got.Failures) == 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("report = %+v", got)
 	}
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/client"
 )
 
-// syncTimeout is how long the API server may take until it tells of nodes.
+// syncTimeout is the timeout for the first list of nodes.
 const syncTimeout = time.Minute
 
 var errNoNodes = errors.New("nodes cannot be watched: check the permissions (list and watch nodes), and that the API server answers")
 
-// follow puts nodes that join, or that become able to pull, into the queue until end is called, which waits for the watch. Nodes
-// that are there already count as warm: the run for all nodes follows.
+// follow adds nodes to the queue when they join or become able to pull. It ignores existing nodes, because the run for all nodes includes
+// them. Call end to stop the watch.
 func (l *loop) follow(ctx context.Context) (end func(), err error) {
 	informer := client.NewInformer(l.Nodes, &corev1.Node{}, l.Selector)
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
@@ -53,7 +53,7 @@ func (l *loop) follow(ctx context.Context) (end func(), err error) {
 	running.Go(func() { informer.RunWithContext(ctx) })
 	limited, over := context.WithTimeoutCause(ctx, syncTimeout, errNoNodes)
 	defer over()
-	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) && context.Cause(limited) == errNoNodes { //nolint:errorlint // the very one
+	if !cache.WaitForCacheSync(limited.Done(), informer.HasSynced) && context.Cause(limited) == errNoNodes { //nolint:errorlint // the cause is never wrapped
 		end()
 		return nil, errNoNodes
 	}
@@ -63,11 +63,11 @@ func (l *loop) follow(ctx context.Context) (end func(), err error) {
 func (l *loop) fit(node *corev1.Node) bool { return prepull.Unfit(node, l.Tolerations) == nil }
 
 func (l *loop) join(ctx context.Context, node *corev1.Node) {
-	l.Log.InfoContext(ctx, "a node can pull from now on", "node", node.Name)
+	l.Log.InfoContext(ctx, "node can pull images", "node", node.Name)
 	l.queue.Add(node.Name)
 }
 
-// slim leaves of a node what says whether it can pull: the images and addresses of all nodes would take much memory.
+// slim drops the fields of a node that fit does not need, because the images and addresses of all nodes take much memory.
 func slim(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {

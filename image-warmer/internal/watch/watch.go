@@ -1,8 +1,8 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package watch has one run of the image warmer follow another: for all nodes at the start and after each interval, for nodes that
-// join or become able to pull at once, and again for what has failed.
+// Package watch repeats runs of the image warmer: for all nodes at the start and at intervals, for nodes when they join or become able to
+// pull, and after failures.
 package watch
 
 import (
@@ -19,39 +19,39 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/client"
 )
 
-// Config is what Run needs.
+// Config configures Run.
 type Config struct {
-	// Nodes tells of nodes; nil where none pull.
+	// Nodes is a client for nodes. Nil means that no node pulls.
 	Nodes client.Watchable[*corev1.NodeList]
-	// Selector and Tolerations choose the nodes, as prepull.Nodes and prepull.NewPlan take them.
+	// Selector and Tolerations select the nodes; see prepull.Nodes and prepull.NewPlan.
 	Selector    string
 	Tolerations []corev1.Toleration
-	// Interval is the time between two runs for all nodes, and the longest time until what has failed is tried again.
+	// Interval is the interval between runs for all nodes, and the maximum backoff after failures.
 	Interval time.Duration
-	// Warm makes one run: for the nodes of these names, or for all where they are nil. It is called by one goroutine.
+	// Warm performs one run for the nodes with these names, or for all nodes if nodes is nil. One goroutine calls it.
 	Warm func(ctx context.Context, nodes []string) *report.Report
-	// Recovered is called after the run for the last of the nodes that have failed: all that the run for all nodes left undone is done.
+	// Recovered is called when the retries of single nodes have completed a failed run for all nodes.
 	Recovered func()
 	Log       *slog.Logger
 }
 
 const (
-	// all is what the queue has instead of the name of a node for a run for all nodes. No node has this name.
+	// all is the key of a run for all nodes in the queue. No node has this name.
 	all = ""
-	// firstRetry is how long what has failed for the first time waits.
+	// firstRetry is the delay before the first retry of a failure.
 	firstRetry = time.Minute
 )
 
-// loop is one Run.
+// loop is the state of Run.
 type loop struct {
 	Config
-	// queue has the names of nodes that wait for a run. A name is in it once.
+	// queue holds the names of nodes that wait for a run, each once.
 	queue workqueue.TypedRateLimitingInterface[string]
-	// failing are the keys of the queue whose last run has failed.
+	// failing holds the keys whose last run failed.
 	failing map[string]bool
 }
 
-// Run warms until ctx ends, and waits for the run that it interrupts. The error says that nodes cannot be watched.
+// Run performs runs until ctx ends, and waits for the last run. It returns an error if nodes cannot be watched.
 func Run(ctx context.Context, c Config) error {
 	l := &loop{Config: c, failing: map[string]bool{}, queue: workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](min(firstRetry, c.Interval), c.Interval))}
@@ -78,7 +78,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 }
 
-// next waits for something to do and returns all of it, or that there is no more.
+// next waits for a key and returns all keys in the queue. more is false when the queue has been shut down.
 func (l *loop) next() (keys []string, more bool) {
 	for {
 		key, end := l.queue.Get()
@@ -91,12 +91,12 @@ func (l *loop) next() (keys []string, more bool) {
 	}
 }
 
-// settle has what has failed come again, each time later, and the next run for all nodes follow one that is done.
+// settle adds failed keys to the queue again, with backoff. After a successful run for all nodes, it schedules the next one.
 func (l *loop) settle(keys []string, r *report.Report) {
 	whole := slices.Contains(keys, all)
 	failed := map[string]bool{}
 	for _, f := range r.Failures {
-		failed[f.Node] = true // all, where it is no node's
+		failed[f.Node] = true // An empty name means all.
 	}
 	for key := range failed {
 		l.queue.AddRateLimited(key)
@@ -113,7 +113,7 @@ func (l *loop) settle(keys []string, r *report.Report) {
 	l.note(keys, failed, whole)
 }
 
-// note keeps what fails, and tells when the runs for single nodes have done the last of it.
+// note updates failing, and calls Recovered when runs for single nodes have removed the last failure.
 func (l *loop) note(keys []string, failed map[string]bool, whole bool) {
 	before := len(l.failing)
 	if whole {

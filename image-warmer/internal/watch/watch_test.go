@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// node returns a node that is ready or not.
+// node returns a node with the given Ready condition.
 func node(name string, ready corev1.ConditionStatus) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -35,30 +35,30 @@ func node(name string, ready corev1.ConditionStatus) *corev1.Node {
 	}
 }
 
-// watched is how long it takes until nodes are watched, at most.
+// watched is the maximum time until the watch has begun.
 const watched = 200 * time.Millisecond
 
-// warmed is a run: for which nodes, nil for all, and when, to the second.
+// warmed is a run: its nodes, nil for all, and its time in whole seconds.
 type warmed struct {
 	Nodes []string
 	After time.Duration
 }
 
-// fakeNodes are nodes of client-go's fake API server, whose watches do not begin with a list.
+// fakeNodes are the nodes of client-go's fake API server, which does not support watch lists.
 type fakeNodes struct{ typedcorev1.NodeInterface }
 
 func (fakeNodes) IsWatchListSemanticsUnSupported() bool { return true }
 
-// harness runs the loop in a bubble of time, over a cluster with the ready node "old" and the node "new" that is not ready.
+// harness runs Run in a synctest bubble, with the ready node "old" and the node "new" that is not ready.
 type harness struct {
 	client *fake.Clientset
 	begin  time.Time
 	runs   []warmed
-	// recovered is when the last of the failed nodes was done.
+	// recovered holds the times of calls of Recovered.
 	recovered []time.Duration
-	// fails says what becomes of a run, by its number.
+	// fails returns the failures of a run by its number.
 	fails func(number int) []report.Failure
-	// takes is how long each run takes.
+	// takes is the duration of each run.
 	takes time.Duration
 }
 
@@ -79,7 +79,7 @@ func (h *harness) recover() {
 	h.recovered = append(h.recovered, time.Since(h.begin).Round(time.Second))
 }
 
-// check runs the loop for as long as do takes, and compares the runs.
+// check calls Run until do returns, and compares the runs.
 func (h *harness) check(t *testing.T, want []warmed, do func()) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestNodesThatJoin(t *testing.T) {
 	})
 }
 
-// Nodes that join while a run is going on share the next one.
+// Nodes that join during a run share the next run.
 func TestNodesThatJoinMeanwhile(t *testing.T) {
 	t.Parallel()
 	h := &harness{takes: 10 * time.Minute}
@@ -150,7 +150,7 @@ func TestNodesThatJoinMeanwhile(t *testing.T) {
 	})
 }
 
-// A name that another node had is another node.
+// A node with the name of an earlier node is a new node.
 func TestNodesThatAreReplaced(t *testing.T) {
 	t.Parallel()
 	h := &harness{}
@@ -164,7 +164,7 @@ func TestNodesThatAreReplaced(t *testing.T) {
 	})
 }
 
-// What has failed is tried again, less and less often: a node by itself, and all nodes where the failure is no node's.
+// Failures are retried with backoff: on single nodes if only their pulls failed, otherwise on all nodes.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -189,7 +189,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// What fails for ever is tried again each interval.
+// A permanent failure is retried every interval.
 func TestFailuresThatStay(t *testing.T) {
 	t.Parallel()
 	h := &harness{fails: func(int) []report.Failure { return []report.Failure{{Image: "a"}} }}
@@ -200,7 +200,7 @@ func TestFailuresThatStay(t *testing.T) {
 	h.check(t, want, func() { time.Sleep(200 * time.Minute) })
 }
 
-// That all nodes are warm is told once the last of those that have failed is, and by nobody else's run.
+// Recovered is called when the last failed node has succeeded, and not after other runs.
 func TestRecovers(t *testing.T) {
 	t.Parallel()
 	node := func(name string) report.Failure { return report.Failure{Image: "a", Node: name} }
@@ -220,7 +220,7 @@ func TestRecovers(t *testing.T) {
 			[]warmed{{nil, 0}, {[]string{"a", "b"}, time.Minute}, {[]string{"b"}, 3 * time.Minute}},
 			[]time.Duration{3 * time.Minute},
 		},
-		// Their run tells by itself.
+		// A run for all nodes records its own success.
 		"all nodes": {map[int][]report.Failure{1: {{Image: "a"}}}, []warmed{{nil, 0}, {nil, time.Minute}}, nil},
 		"a node and a registry": {
 			map[int][]report.Failure{1: {node("old"), {Image: "a"}}},
@@ -256,7 +256,7 @@ func TestNodesCannotBeWatched(t *testing.T) {
 		h := &harness{}
 		err := watch.Run(t.Context(), watch.Config{Nodes: fakeNodes{client.CoreV1().Nodes()}, Interval: time.Hour, Warm: h.warm, Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), "nodes cannot be watched") || len(h.runs) > 0 {
-			t.Errorf("got error %v, and runs %v", err, h.runs)
+			t.Errorf("Run() = %v, runs = %v", err, h.runs)
 		}
 		time.Sleep(2 * time.Minute) // until the API server has answered
 	})
