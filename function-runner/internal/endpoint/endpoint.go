@@ -81,7 +81,7 @@ func (e *Endpoint) Ready(ctx context.Context) error {
 		err := e.ask(ctx)
 		switch {
 		case err == nil:
-			e.watchdog.forgive()
+			e.watchdog.clearLoss()
 			return nil
 		case !isWrong(err):
 			wrong = time.Time{}

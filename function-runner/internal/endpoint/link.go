@@ -104,7 +104,7 @@ func (w *watchdog) connection() (*link, error) {
 		return nil, err
 	}
 	w.link = l
-	w.tellNews()
+	w.notify()
 	return l, nil
 }
 
@@ -125,8 +125,8 @@ func (w *watchdog) asked() {
 	w.asks--
 }
 
-// rest closes the connection if no request uses it, and reports whether it did.
-func (w *watchdog) rest(l *link) bool {
+// closeIdle closes the connection if no request uses it, and reports whether it did.
+func (w *watchdog) closeIdle(l *link) bool {
 	w.mu.Lock()
 	if w.link != l || len(w.flights) > 0 || w.asks > 0 {
 		w.mu.Unlock()
@@ -149,7 +149,7 @@ func (e *Endpoint) Lost(ctx context.Context) *Loss {
 	for ctx.Err() == nil {
 		var loss *Loss
 		if l == nil {
-			loss, l = e.doze(ctx)
+			loss, l = e.awaitConnection(ctx)
 		} else {
 			loss, l = e.follow(ctx, l)
 		}
@@ -160,8 +160,8 @@ func (e *Endpoint) Lost(ctx context.Context) *Loss {
 	return nil
 }
 
-// doze waits for a connection or a loss while the endpoint has no connection.
-func (e *Endpoint) doze(ctx context.Context) (*Loss, *link) {
+// awaitConnection waits for a connection or a loss while the endpoint has no connection.
+func (e *Endpoint) awaitConnection(ctx context.Context) (*Loss, *link) {
 	news := make(chan struct{})
 	if loss, l := e.watchdog.listen(func() { close(news) }); loss != nil || l != nil {
 		return loss, l
@@ -187,7 +187,7 @@ func (e *Endpoint) follow(ctx context.Context, l *link) (*Loss, *link) {
 	case connectivity.Idle:
 		if time.Since(time.Unix(0, e.used.Load())) < idleTime {
 			l.conn.Connect()
-		} else if e.watchdog.rest(l) {
+		} else if e.watchdog.closeIdle(l) {
 			return nil, nil
 		}
 	}
@@ -203,8 +203,8 @@ func (w *watchdog) listen(wake func()) (*Loss, *link) {
 	return w.loss, w.link
 }
 
-// tellNews wakes Lost after a change. The caller must hold the lock.
-func (w *watchdog) tellNews() {
+// notify wakes Lost after a change. The caller must hold the lock.
+func (w *watchdog) notify() {
 	if w.wake != nil {
 		w.wake()
 		w.wake = nil

@@ -33,11 +33,11 @@ func TestRestKeepsLinkInUse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.watchdog.rest(l) || l.conn.GetState() == connectivity.Shutdown {
+			if e.watchdog.closeIdle(l) || l.conn.GetState() == connectivity.Shutdown {
 				t.Error("rest() closed a connection in use")
 			}
 			end()
-			if !e.watchdog.rest(l) || l.conn.GetState() != connectivity.Shutdown {
+			if !e.watchdog.closeIdle(l) || l.conn.GetState() != connectivity.Shutdown {
 				t.Error("rest() did not close an unused connection")
 			}
 		})

@@ -138,7 +138,7 @@ func (w *watchdog) check() {
 	w.mu.Unlock()
 	defer w.asking.Done()
 	if err := w.e.ask(w.life); err != nil {
-		w.giveUp(err)
+		w.cancelCalls(err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,12 +147,12 @@ func (w *watchdog) check() {
 	}
 }
 
-// giveUp reports the pod as lost and cancels the calls that it has not started, because other pods can run them. After goneAfter, giveUp
-// also cancels the started calls.
-func (w *watchdog) giveUp(err error) {
+// cancelCalls reports the pod as lost and cancels the calls that it has not started, because other pods can run them. After goneAfter,
+// cancelCalls also cancels the started calls.
+func (w *watchdog) cancelCalls(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.tell(&Loss{Reason: err, Certain: true})
+	w.setLoss(&Loss{Reason: err, Certain: true})
 	if errors.Is(err, errNotServing) {
 		// A draining wrapper server finishes its running calls, and rejects the others itself.
 		return
@@ -173,14 +173,14 @@ type Loss struct {
 
 func (l *Loss) Error() string { return l.Reason.Error() }
 
-// tell makes the current or the next call of Lost return a loss. The caller must hold the lock.
-func (w *watchdog) tell(loss *Loss) {
+// setLoss makes the current or the next call of Lost return a loss. The caller must hold the lock.
+func (w *watchdog) setLoss(loss *Loss) {
 	w.loss = loss
-	w.tellNews()
+	w.notify()
 }
 
-// forgive clears the loss.
-func (w *watchdog) forgive() {
+// clearLoss clears the loss.
+func (w *watchdog) clearLoss() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.loss = nil
@@ -190,7 +190,7 @@ func (w *watchdog) forgive() {
 func (e *Endpoint) Suspect(reason error) {
 	e.watchdog.mu.Lock()
 	defer e.watchdog.mu.Unlock()
-	e.watchdog.tell(&Loss{Reason: reason})
+	e.watchdog.setLoss(&Loss{Reason: reason})
 }
 
 // flightKey is the context key of a request's flight.
