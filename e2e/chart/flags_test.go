@@ -36,7 +36,7 @@ var components = map[string]component{
 		parse: func(args, _ []string) error { _, err := runner.Parse(args); return err },
 		without: map[string]string{
 			"port": "fixed", "disable-runtimes": "odd", "strict-config": "odd", "kubeconfig": "manual", "image-cache-file": "odd",
-			"function-pod-certificate-lifetime": "odd", "max-parallel-warm-ups": "odd",
+			"max-parallel-warm-ups":     "odd",
 			"max-bytes-in-flight":       "follows from the memory limit",
 			"registry-auth-secret-path": "fixed", "registry-auth-secret-name": "fixed", "tls-secret-path": "fixed",
 		},

@@ -136,5 +136,4 @@ func (o *Options) advancedFlags(f *pflag.FlagSet) {
 	f.Int64Var(&o.Limits.MaxBytesInFlight, "max-bytes-in-flight", 0, "maximum total size in bytes of the requests of all calls; up to a thousand further calls wait in order; 0 means a sixth of the heap limit, which is GOMEMLIMIT or 40% of the cgroup's memory limit")
 	f.StringVar(&o.Pod.ImageForm, "pod-image-form", ImageFormDigest, "how function pods name their image: digest, or reference, which is the name as it was called; the node then asks the registry at each start of a pod")
 	f.StringVar(&o.Images.Kept, "image-cache-file", "", "path of a file that keeps image metadata across restarts; empty keeps it in memory only")
-	f.DurationVar(&o.Pod.CertificateLifetime, "function-pod-certificate-lifetime", 24*time.Hour, "lifetime of the function runner's own certificates for function pods")
 }

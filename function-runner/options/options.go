@@ -80,11 +80,10 @@ type Options struct {
 		// ImageForm is ImageFormDigest or ImageFormReference. User is functionpod.UserNobody or functionpod.UserAssigned.
 		ImageForm, User string
 		// TLS is PodTLSOff, PodTLSAuto or PodTLSAlways. CASecret is the name of the Secret with the certificate authority, in the
-		// function runner's namespace. With CAExternal, another program maintains the Secret. CALifetime and CertificateLifetime are the
-		// lifetimes of authorities and of certificates.
-		TLS, CASecret                   string
-		CAExternal                      bool
-		CALifetime, CertificateLifetime time.Duration
+		// function runner's namespace. With CAExternal, another program maintains the Secret. CALifetime is the lifetime of authorities.
+		TLS, CASecret string
+		CAExternal    bool
+		CALifetime    time.Duration
 		// PullSecrets are the names of Secrets in Namespace.
 		PullSecrets []string
 	}

@@ -94,7 +94,6 @@ func (o *Options) rules() []error {
 		oneOf("function-pod-tls", p.TLS, PodTLSOff, PodTLSAuto, PodTLSAlways),
 		flags.That(validation.IsDNS1123Subdomain(p.CASecret) == nil, "function-pod-ca-secret", p.CASecret, "the name of a Secret"),
 		flags.That(p.CALifetime > 0, "function-pod-ca-lifetime", p.CALifetime, positive),
-		flags.That(p.CertificateLifetime > 0, "function-pod-certificate-lifetime", p.CertificateLifetime, positive),
 		oneOf("pod-user", p.User, functionpod.UserNobody, functionpod.UserAssigned),
 		flags.That(o.Images.TTL > 0, "image-ttl", o.Images.TTL, positive),
 		flags.That(validation.IsDNS1123Subdomain(r.AuthSecret) == nil, "registry-auth-secret-name", r.AuthSecret, "the name of a Secret"),

@@ -6,6 +6,7 @@ package pods
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/krmfn/krmfn/function-runner/internal/podcertificates"
 	"github.com/krmfn/krmfn/function-runner/internal/podmanager"
@@ -13,6 +14,9 @@ import (
 	"github.com/krmfn/krmfn/internal/cluster/client"
 	"github.com/krmfn/krmfn/internal/cluster/connect"
 )
+
+// certificateLifetime is the lifetime of the function runner's client certificates, which it renews itself.
+const certificateLifetime = 24 * time.Hour
 
 // certify loads the certificate authority for function pods, and makes new pods trust it if TLS is enabled for them.
 func (p *Pods) certify(ctx context.Context, cluster *client.Cluster, source *podmanager.TemplateSource) error {
@@ -26,7 +30,7 @@ func (p *Pods) certify(ctx context.Context, cluster *client.Cluster, source *pod
 	}
 	p.certificates = podcertificates.New(podcertificates.Config{
 		Client: secrets(cluster, connect.OwnNamespace()), Namespace: connect.OwnNamespace(), Name: o.CASecret, Mode: mode,
-		AuthorityLifetime: o.CALifetime, Lifetime: o.CertificateLifetime, Log: p.config.Log,
+		AuthorityLifetime: o.CALifetime, Lifetime: certificateLifetime, Log: p.config.Log,
 	})
 	if err := p.certificates.Measure(p.meter()); err != nil {
 		return fmt.Errorf("make the metrics: %w", err)
