@@ -25,21 +25,21 @@ import (
 type document struct {
 	// Version is the release of krmfn.
 	Version string `json:"version"`
-	// Go is the release of Go that it was built with, and Platform what it was built for.
+	// Go is the release of Go that built krmfn. Platform is the operating system and architecture, like linux/amd64.
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	// Runner is the function runner that --runner names; absent without.
+	// Runner is the state of the function runner at --runner, or nil without the flag.
 	Runner *runnerState `json:"runner,omitempty"`
 }
 
 type runnerState struct {
-	// Address is where it should be.
+	// Address is the value of --runner.
 	Address string `json:"address"`
 	// Reachable reports whether the function runner serves calls.
 	Reachable bool `json:"reachable"`
 	// Contract is "krmfn.evaluator.v1", or "evaluator" for runners that know Porch's contract only.
 	Contract string `json:"contract,omitempty"`
-	// Error is why it cannot be used.
+	// Error is the reason why krmfn could not connect, on one line.
 	Error string `json:"error,omitempty"`
 }
 
@@ -80,7 +80,7 @@ func Command(p *program.Program) *cobra.Command {
 	return cmd
 }
 
-// check finds out whether a function runner can be used, and what it speaks.
+// check connects to the function runner, and sets Reachable and Contract, or Error.
 func (s *runnerState) check(ctx context.Context, p *program.Program, flags *runner.Flags) error {
 	ctx, cancel := flags.Limit(ctx)
 	defer cancel()
@@ -97,7 +97,7 @@ func (s *runnerState) check(ctx context.Context, p *program.Program, flags *runn
 	return nil
 }
 
-// Line is the version for people: that of krmfn, of Go, and what it was built for.
+// Line returns the versions of krmfn and Go and the platform, as one line of text.
 func Line() string { return newDocument().line() }
 
 func newDocument() document {
