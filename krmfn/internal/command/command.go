@@ -24,7 +24,6 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/command/sink"
 	"github.com/krmfn/krmfn/krmfn/internal/command/source"
 	"github.com/krmfn/krmfn/krmfn/internal/command/top"
-	"github.com/krmfn/krmfn/krmfn/internal/command/version"
 	"github.com/krmfn/krmfn/krmfn/internal/progress"
 )
 
@@ -79,7 +78,7 @@ list endpointslices and create pods/portforward in the namespace. When a pod of 
 Service ends, the next call goes to another one.
 
 ` + failure.Help,
-		Version:       version.Line(),
+		Version:       newVersionDocument().line(),
 		SilenceErrors: true,
 		// Suggestions take several lines; an error has one. See misunderstood.
 		DisableSuggestions: true,
@@ -96,7 +95,7 @@ Service ends, the next call goes to another one.
 	root.Flags().Bool("version", false, "print the version, as krmfn version does")
 	p.AddFlags(root.PersistentFlags())
 	root.AddCommand(packageCommands(p)...)
-	root.AddCommand(functions.Command(p), top.Command(p), images.Command(p), create.Command(p), cache.Command(p), doctor.Command(p), version.Command(p), newGroup(p))
+	root.AddCommand(functions.Command(p), top.Command(p), images.Command(p), create.Command(p), cache.Command(p), doctor.Command(p), newVersion(p), newGroup(p))
 	completion.Add(root)
 	return root
 }

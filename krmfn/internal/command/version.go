@@ -1,8 +1,7 @@
 // Copyright The krmfn Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version is the command krmfn version.
-package version
+package command
 
 import (
 	"context"
@@ -22,7 +21,8 @@ import (
 	"github.com/krmfn/krmfn/krmfn/internal/terminal"
 )
 
-type document struct {
+// versionDocument is the output of krmfn version --format json.
+type versionDocument struct {
 	// Version is the release of krmfn.
 	Version string `json:"version"`
 	// Go is the release of Go that built krmfn. Platform is the operating system and architecture, like linux/amd64.
@@ -43,8 +43,8 @@ type runnerState struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Command returns the command, for a program.
-func Command(p *program.Program) *cobra.Command {
+// newVersion returns the command krmfn version.
+func newVersion(p *program.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and check a function runner with --runner",
@@ -63,7 +63,7 @@ func Command(p *program.Program) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		doc := newDocument()
+		doc := newVersionDocument()
 		if flags.Address != "" {
 			doc.Runner = &runnerState{Address: flags.Address}
 			err = doc.Runner.check(cmd.Context(), p, flags)
@@ -97,16 +97,15 @@ func (s *runnerState) check(ctx context.Context, p *program.Program, flags *runn
 	return nil
 }
 
-// Line returns the versions of krmfn and Go and the platform, as one line of text.
-func Line() string { return newDocument().line() }
-
-func newDocument() document {
-	return document{Version: version.Version(), Go: goruntime.Version(), Platform: goruntime.GOOS + "/" + goruntime.GOARCH}
+func newVersionDocument() versionDocument {
+	return versionDocument{Version: version.Version(), Go: goruntime.Version(), Platform: goruntime.GOOS + "/" + goruntime.GOARCH}
 }
 
-func (d document) line() string { return fmt.Sprintf("krmfn %s (%s, %s)", d.Version, d.Go, d.Platform) }
+func (d versionDocument) line() string {
+	return fmt.Sprintf("krmfn %s (%s, %s)", d.Version, d.Go, d.Platform)
+}
 
-func (d document) write(out io.Writer) {
+func (d versionDocument) write(out io.Writer) {
 	fmt.Fprintln(out, d.line())
 	if r := d.Runner; r != nil && r.Reachable {
 		fmt.Fprintf(out, "function runner at %s serves %s\n", r.Address, r.Contract)
