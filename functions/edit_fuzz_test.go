@@ -42,8 +42,8 @@ func FuzzEdits(f *testing.F) {
 		"{project-id: a}")
 	add("set-project-id", "apiVersion: kpt.dev/v1\nkind: Kptfile\npipeline: ~ # c\n", "{project-id: '- '}")
 
-	add("delete-annotations", "{kind: A, metadata: {annotations: &a {a: b, c: *a}}, x: *a}", "{a: ''}")
-	add("delete-annotations", "{kind: A, metadata: [annotations, {a: b}]}", "{a: ''}")
+	add("delete-annotations", "{kind: A, metadata: {annotations: &a {a: b, c: *a}}, x: *a}", "{annotationKeys: a}")
+	add("delete-annotations", "{kind: A, metadata: [annotations, {a: b}]}", "{annotationKeys: a}")
 	add("fix", "apiVersion: kpt.dev/v1alpha1\nkind: Kptfile\npackageMetadata: {email: a, tags: ~}\nupstream: {git: [a]}\nopenAPI: "+
 		"{definitions: {io.k8s.cli.setters.a: ~, io.k8s.cli.substitutions.s: {x-k8s-cli: {substitution: {values: {a: b}}}}}}\n"+
 		"---\na: b # {\"$openapi\":\"s\"}\nmetadata: {annotations: {config.k8s.io/function: 'image: x'}}\n", "{}")

@@ -16,7 +16,7 @@ func TestEditsKeepResults(t *testing.T) {
 		"set-image":                     "{name: a, newTag: b}",
 		"search-replace":                "{by-value: a}",
 		"create-setters":                "{a: b}",
-		"delete-annotations":            "{a: }",
+		"delete-annotations":            "{annotationKeys: a}",
 		"fix":                           "{}",
 		"list-setters":                  "{}",
 		"remove-local-config-resources": "{}",

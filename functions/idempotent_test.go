@@ -73,8 +73,8 @@ var workConfigs = map[string]string{
 		"source: 'for r in ctx.resource_list[\"items\"]: r[\"metadata\"][\"namespace\"] = \"new\"'\n",
 	"ensure-name-substring": "apiVersion: fn.kpt.dev/v1alpha1\nkind: EnsureNameSubstring\nmetadata: {name: c}\nsubstring: -x\n" +
 		"editMode: append\nadditionalNameFields:\n- {kind: CronJob, path: metadata/labels/of, create: true}\n",
-	"delete-annotations": "apiVersion: fn.kpt.dev/v1alpha1\nkind: DeleteAnnotations\nmetadata: {name: c}\n" +
-		"annotationKeys: [config.kubernetes.io/depends-on, none]\n",
+	"delete-annotations": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n" +
+		"data: {annotationKeys: 'config.kubernetes.io/depends-on,none'}\n",
 	"format":          "{}",
 	"set-name-prefix": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {prefix: new-}\n",
 	"upsert-resource": "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  annotations: {z: '1', b: c}\nspec: {ports: [1]}\n",

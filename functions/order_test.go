@@ -19,7 +19,7 @@ import (
 var orderConfigs = map[string]string{
 	"apply-setters":         "data: {image: nginx}",
 	"create-setters":        "data: {app: web}",
-	"delete-annotations":    "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}",
+	"delete-annotations":    "apiVersion: v1\nkind: ConfigMap\ndata: {annotationKeys: a}",
 	"ensure-name-substring": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {prepend: x-}",
 	"fix":                   "",
 	"format":                "",

@@ -8,8 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 
 	"github.com/kptdev/krm-functions-sdk/go/fn"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -23,12 +22,11 @@ import (
 
 // Function is the function delete-annotations.
 var Function = function.Function{
-	Name:    "delete-annotations",
-	Version: "v0.1.0",
-	Summary: "deletes annotations",
-	Traits:  function.Traits{Worker: true, Deterministic: true},
-	Config: "fn.kpt.dev/v1alpha1 DeleteAnnotations, annotationKeys: the annotations\n" +
-		"v1 ConfigMap, the keys of data: the annotations",
+	Name:      "delete-annotations",
+	Version:   "v0.1.0",
+	Summary:   "deletes annotations",
+	Traits:    function.Traits{Worker: true, Deterministic: true},
+	Config:    "v1 ConfigMap, data.annotationKeys: the annotations, separated by commas",
 	Process:   deleteAnnotations,
 	KeepsList: true,
 	Unshared:  true,
@@ -77,31 +75,26 @@ func deleteFrom(root *yaml.Node, keys []string) (found []string) {
 	return found
 }
 
-// keysOf returns the annotations in a functionConfig, without duplicates.
+// keysOf returns the annotations in a functionConfig.
 func keysOf(config *fn.KubeObject) ([]string, error) {
+	if config.IsEmpty() {
+		return nil, errors.New("functionConfig is missing: want a v1 ConfigMap")
+	}
+	if version, kind := config.GetAPIVersion(), config.GetKind(); version != "v1" || kind != "ConfigMap" {
+		return nil, fmt.Errorf("functionConfig is a %s %s: want a v1 ConfigMap", version, kind)
+	}
+	data, err := functionconfig.Data(config)
+	if err != nil {
+		return nil, err
+	}
 	var keys []string
-	switch version, kind := config.GetAPIVersion(), config.GetKind(); {
-	case config.IsEmpty():
-		return nil, errors.New("functionConfig is missing: want a DeleteAnnotations.v1alpha1.fn.kpt.dev")
-	case version == fn.KptFunctionAPIVersion && kind == "DeleteAnnotations":
-		var typed struct {
-			AnnotationKeys []string `yaml:"annotationKeys"`
+	for key := range strings.SplitSeq(data["annotationKeys"], ",") {
+		if key = strings.TrimSpace(key); key != "" {
+			keys = append(keys, key)
 		}
-		if err := function.NodeOf(config).Decode(&typed); err != nil {
-			return nil, errors.New(nodes.OneLine(functionconfig.WithoutTypes(err)))
-		}
-		keys = typed.AnnotationKeys
-	case version == "v1" && kind == "ConfigMap":
-		data, err := functionconfig.Data(config)
-		if err != nil {
-			return nil, err
-		}
-		keys = slices.Sorted(maps.Keys(data))
-	default:
-		return nil, fmt.Errorf("functionConfig is a %s %s: want a %s DeleteAnnotations", version, kind, fn.KptFunctionAPIVersion)
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("functionConfig has no annotationKeys: name at least one annotation")
+		return nil, errors.New("annotationKeys was not provided: name at least one annotation")
 	}
 	return keys, nil
 }

@@ -48,20 +48,20 @@ results:
 `
 	cases := []functiontest.Case{
 		{
-			Name:   "own kind",
-			Config: "apiVersion: fn.kpt.dev/v1alpha1\nkind: DeleteAnnotations\nmetadata: {name: c}\nannotationKeys:\n- other\n- annotation-to-delete\n- other\n",
+			Name:   "a comma-separated list with spaces, an empty element and a duplicate",
+			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {annotationKeys: 'other, annotation-to-delete ,,other'}\n",
 			Items:  items, Want: want,
 		},
 		{
 			Name:   "nothing to delete",
-			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: ''}",
+			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {annotationKeys: a}",
 			Items:  "- {apiVersion: v1, kind: Secret, metadata: {name: b, annotations: x}}\n",
 			Want: "items:\n- {apiVersion: v1, kind: Secret, metadata: {name: b, annotations: x}}\n" +
 				"results:\n- message: None of the resources had the provided annotations to delete\n  severity: info\n",
 		},
 		{
 			Name:   "an alias of the changed annotations",
-			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: ''}",
+			Config: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {annotationKeys: a}",
 			Items:  "- {kind: A, metadata: {name: n, annotations: &a {a: x, b: y}}, x: *a}\n",
 			Want: "items:\n- {kind: A, metadata: {name: n, annotations: &a {b: y}}, x: {a: x, b: y}}\n" +
 				"results:\n- message: 'Annotation: [a] removed from resource: [n]'\n  severity: info\n",
@@ -73,12 +73,13 @@ results:
 
 func TestDeleteAnnotationsBadConfig(t *testing.T) {
 	t.Parallel()
+	const ref = "\n    name: c\n    apiVersion: v1\n    kind: ConfigMap"
 	for name, c := range map[string]struct{ config, message, ref string }{
-		"none":      {"", "'functionConfig is missing: want a DeleteAnnotations.v1alpha1.fn.kpt.dev'", " {}"},
-		"no keys":   {"apiVersion: fn.kpt.dev/v1alpha1\nkind: DeleteAnnotations\nmetadata: {name: c}", "'functionConfig has no annotationKeys: name at least one annotation'", "\n    name: c\n    apiVersion: fn.kpt.dev/v1alpha1\n    kind: DeleteAnnotations"},
-		"no list":   {"apiVersion: fn.kpt.dev/v1alpha1\nkind: DeleteAnnotations\nmetadata: {name: c}\nannotationKeys: a", "'yaml: unmarshal errors: line 9: cannot unmarshal !!str `a`'", "\n    name: c\n    apiVersion: fn.kpt.dev/v1alpha1\n    kind: DeleteAnnotations"},
-		"data":      {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: []", "data of the functionConfig is not a map", "\n    name: c\n    apiVersion: v1\n    kind: ConfigMap"},
-		"otherwise": {"apiVersion: v1\nkind: Secret\nmetadata: {name: c}", "'functionConfig is a v1 Secret: want a fn.kpt.dev/v1alpha1 DeleteAnnotations'", "\n    name: c\n    apiVersion: v1\n    kind: Secret"},
+		"none":           {"", "'functionConfig is missing: want a v1 ConfigMap'", " {}"},
+		"no keys":        {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b}", "'annotationKeys was not provided: name at least one annotation'", ref},
+		"only commas":    {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {annotationKeys: ' , '}", "'annotationKeys was not provided: name at least one annotation'", ref},
+		"data is a list": {"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: []", "data of the functionConfig is not a map", ref},
+		"another kind":   {"apiVersion: v1\nkind: Secret\nmetadata: {name: c}", "'functionConfig is a v1 Secret: want a v1 ConfigMap'", "\n    name: c\n    apiVersion: v1\n    kind: Secret"},
 	} {
 		functiontest.EvaluateAll(t, Function, []functiontest.Case{{
 			Name: name, Config: c.config, Items: "- {kind: A}\n",
