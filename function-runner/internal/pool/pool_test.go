@@ -271,7 +271,7 @@ func TestTrouble(t *testing.T) {
 	})
 }
 
-// Cold tells whether a call has waited for a pod to start.
+// Cold reports whether a call has waited for a pod to start.
 func TestColdCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -56,7 +56,7 @@ type ConfigMap struct {
 	Log    *slog.Logger
 }
 
-// Publish writes the metadata, unless the ConfigMap already has it or no image was resolved. It returns an error for a ConfigMap that has
+// Publish writes the metadata, unless the ConfigMap already contains it or no image was resolved. It returns an error for a ConfigMap that has
 // neither the image warmer's labels nor metadata.Label.
 func (c *ConfigMap) Publish(ctx context.Context, m Metadata) (report.Metadata, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)

@@ -31,7 +31,7 @@ type File struct {
 	Log    *slog.Logger
 }
 
-// Publish writes the metadata, unless the file already has it or no image was resolved. It replaces the file atomically.
+// Publish writes the metadata, unless the file already contains it or no image was resolved. It replaces the file atomically.
 func (f *File) Publish(ctx context.Context, m Metadata) (report.Metadata, error) {
 	target, action, before := "standard output", report.Created, []byte(nil)
 	if f.Name != StandardOutput {
