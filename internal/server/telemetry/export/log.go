@@ -30,6 +30,11 @@ func logErrors() {
 // credentials.
 type withoutValues struct{ slog.Handler }
 
+// Enabled leaves out OpenTelemetry's records of level Info, which logr maps to Debug: without attributes they say nothing.
+func (h withoutValues) Enabled(ctx context.Context, level slog.Level) bool {
+	return level > slog.LevelDebug && h.Handler.Enabled(ctx, level)
+}
+
 func (h withoutValues) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, slog.NewRecord(r.Time, r.Level, "OpenTelemetry: "+r.Message, r.PC))
 }
