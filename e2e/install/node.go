@@ -119,7 +119,7 @@ func (i *Installation) TrustRegistry(ctx context.Context, address string, author
 		script += fmt.Sprintf(` && mkdir -p %[1]q && printf %%s '%[2]s' >%[1]q/ca.crt && printf %%s '%[3]s' >%[1]q/hosts.toml`, dir, authority, hosts)
 	}
 	for _, node := range nodes.Items {
-		if node.Name == Joining { // another process's suite has it; no kubelet runs there
+		if node.Name == Joining { // a suite that runs in parallel has created it; it has no container
 			continue
 		}
 		// A node is a container with the same name.
